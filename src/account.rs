@@ -144,7 +144,8 @@ pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessT
 }
 
 fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
-    let files = less(s.cached, s.shmem);
+    let locked = locked_files(s);
+    let files = less(less(s.cached, s.shmem), Ok(locked.unwrap_or(0)));
     // `Mapped` includes shared memory; only the processes show how much of that is mapped.
     let mapped_shmem = processes.memory.and_then(|m| m.pss_shmem);
     let mapped = less(s.mapped, mapped_shmem).and_then(|m| Ok(m.min(files?)));
@@ -158,6 +159,7 @@ fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals)
             part!("files_mapped", mapped).bound(partial(Bound::AtMost)),
             part!("files_unmapped", less(files, mapped)).bound(partial(Bound::AtLeast)),
         ]),
+        part!("files_locked", locked),
         part!("shmem", s.shmem).with([part!("shmem_sysv", inputs.sysv.map(|sysv| sysv.resident))]),
         part!("buffers", s.buffers),
         part!("slab_reclaimable", s.sreclaimable),
@@ -188,10 +190,16 @@ fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals)
 /// Returns what `MemAvailable` leaves out of the free and the reclaimable memory: the reserves of the zones, and the cache that
 /// reclaim would keep.
 fn kept_back(s: &SystemSample) -> Reading<u64> {
-    let cache = less(s.cached, s.shmem)?
+    let cache = less(less(s.cached, s.shmem), Ok(locked_files(s).unwrap_or(0)))?
         .saturating_add(s.buffers?)
         .saturating_add(s.sreclaimable?);
     less(Ok(s.mem_free?.saturating_add(cache)), s.mem_available)
+}
+
+/// Returns the pages of files that cannot be reclaimed: those that are on none of the lists of file pages, at most `Unevictable`.
+fn locked_files(s: &SystemSample) -> Reading<u64> {
+    let files = sum(less(s.cached, s.shmem), s.buffers);
+    Ok(less(files, s.lru_file)?.min(s.unevictable?))
 }
 
 /// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page

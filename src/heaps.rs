@@ -255,8 +255,10 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     let comm = std::fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().into());
     let program = std::fs::read_link(dir.join("exe"));
     // Neither has memory: a zombie has a name but no program, like a kernel thread.
-    if files.read_regions().is_ok() && !files.has_mappings {
-        return Err(without_memory(&dir));
+    match files.read_regions() {
+        Ok(_) if !files.has_mappings => return Err(without_memory(&dir)),
+        Err(error) if error.kind() == ErrorKind::TimedOut => return Err(Missing::TimedOut),
+        _ => {}
     }
     let mut memory = memory(&dir);
     let exe = Namespace::new(&dir).link("exe").ok();

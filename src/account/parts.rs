@@ -148,7 +148,7 @@ pub static PARTS: &[PartKind] = &[
     PartKind::new(FILES, "file cache")
         .help(
             "Pages of files. The kernel drops them when memory is needed; changed ones must be written first. Formula: Cached − \
-             Shmem of meminfo.",
+             Shmem of meminfo − file cache, locked.",
         )
         .in_cgroup(
             "Pages of files. The kernel drops them when memory is needed; changed ones must be written first. Formula: file − \
@@ -167,6 +167,13 @@ pub static PARTS: &[PartKind] = &[
     PartKind::new("files_unmapped", "not mapped")
         .help("The rest of the file cache: files read or written. Formula: file cache − mapped by processes.")
         .in_cgroup("The rest of the file cache: files read or written. Formula: file cache − mapped by processes."),
+    PartKind::new("files_locked", "file cache, locked")
+        .help(
+            "Pages of files that the kernel cannot drop: of memfd_secret and ramfs, and those that a program locked (mlock). \
+             Formula: Cached − Shmem + Buffers − Active(file) − Inactive(file) of meminfo, at most Unevictable.",
+        )
+        .label("locked file cache")
+        .may_leak("it stays until the file is deleted or unlocked; growth is attributed to those who hold it if they explain it"),
     PartKind::new("shmem", "shared memory and tmpfs")
         .help(
             "Files in tmpfs, memfd, System V and shared anonymous memory, buffers of graphics drivers in shared \

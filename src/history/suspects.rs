@@ -32,7 +32,7 @@ const MAX_ALIKE_PACE: f64 = 4.0;
 /// Number of rows of each user that come before all further rows with the same verdict.
 const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
-const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
+const EXPLAINED_BY_PROCESSES: [&str; 3] = ["shmem", "gpu", "files_locked"];
 /// Maximum number of rows whose growth stopped.
 const MAX_STOPPED: usize = 5;
 /// Minimum time for which such a process grew.

@@ -95,7 +95,7 @@ parameters! {
             "floors made of a single value, in sparse series", "corpus: gaps";
         /// Minimum average number of values per span for a window to show a leak.
         MIN_POINTS_PER_SPAN: u64 = 2, "points",
-            "floors made of a single value, in sparse series: without it 0.20 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
+            "floors made of a single value, in sparse series: without it 0.20 % of evaluations of real machines are wrong instead of 0.07 %", "corpus: day";
         /// Minimum observed time for any verdict.
         MIN_OBSERVED_MS: u64 = 65_000, "ms",
             "verdicts on almost no data", "cases::nothing_is_said_of_what_was_hardly_seen";
@@ -113,7 +113,7 @@ parameters! {
             "a verdict that changes to and fro at an even pace", "cases::the_verdict_on_even_growth_hardly_changes_before_the_call";
         /// Longer horizons whose older halves provide the earlier peak: seven times the length together.
         PEAK_HORIZONS: usize = 3, "horizons",
-            "hourly patterns: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
+            "hourly patterns: with 1 0.37 % of evaluations of real machines are wrong instead of 0.07 %", "corpus: churn teeth";
         /// Number of floors of the windows in each horizon: 16 min, 21 min, 32 min and so on.
         WINDOWS: [usize; 2] = [12, 16], "floors",
             "leaks called late, as no window fits", "corpus: leak-late w-line";
@@ -214,10 +214,10 @@ parameters! {
             "days that hardly differ", "corpus: steady";
         /// Length of the window, in days, that a leak of days counts as for [`STANDING_SHARE`].
         DAY_STANDING_SHARE: f64 = 0.5, "days",
-            "an hour at which two days happen to differ: without it 0.29 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
+            "an hour at which two days happen to differ: without it 0.29 % of evaluations of real machines are wrong instead of 0.07 %", "corpus: day";
         /// The same for a leak that only the last day shows.
         LONE_DAY_STANDING_SHARE: f64 = 0.75, "days",
-            "one busy day: with 0.5 0.40 % of looks at real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
+            "one busy day: with 0.5 0.40 % of evaluations of real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
         /// Multiple of the median rise from floor to floor above which a rise is a step.
         STEP_RISE: f64 = 4.0, "1",
             "the first floors of a curve that levels off taken for a step: with 2 even growth after a step is warming", "steps::even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called";

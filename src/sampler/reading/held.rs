@@ -184,12 +184,14 @@ impl Found<'_> {
             let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
             let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
             // A file on a block device has a major number, so it is not in memory.
-            let is_candidate = stat.stx_nlink == 0 && stat.stx_dev_major == 0;
-            if !is_candidate {
+            // A file of secret memory never has a name, but counts one. `fstatfs` may ask a server, so it comes last.
+            let is_unlinked = stat.stx_nlink == 0 || link == b"/secretmem (deleted)";
+            if !is_unlinked || stat.stx_dev_major != 0 {
                 return Ok(None);
             }
             let file_system = rustix::fs::fstatfs(&file)?.f_type;
-            Ok::<_, Errno>(IN_MEMORY.contains(&file_system).then_some((stat, file_system)))
+            let in_memory = IN_MEMORY.contains(&file_system) && (stat.stx_nlink == 0 || file_system == SECRET);
+            Ok::<_, Errno>(in_memory.then_some((stat, file_system)))
         };
         if let Ok(Some((stat, file_system))) = find() {
             let key = ObjectKey::File(((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino));

@@ -14,7 +14,7 @@ use crate::proc::clock;
 use crate::proc::files::Roots;
 
 /// Maximum CPU time for all processes of a user: enough for a million descriptors.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(3);
 
 /// The CPU time that was spent on each user, in one scan.
 #[derive(Default)]

@@ -124,6 +124,39 @@ fn a_memfd_and_a_removed_file_belong_to_who_holds_them() {
 }
 
 #[test]
+fn a_removed_file_with_a_path_that_is_too_long_is_held_memory() {
+    let dir = tempfile::Builder::new().tempdir_in("/dev/shm").unwrap();
+    let mut python = Python::start();
+    python.run(&format!("d = os.open('{}', os.O_RDONLY)", dir.path().display()));
+    python.run("name = 'd' * 250");
+    python.run("exec('for i in range(20):\\n os.mkdir(name, dir_fd=d); e = os.open(name, os.O_RDONLY, dir_fd=d); os.close(d); d = e')");
+    python.run(
+        "f = os.open('f', os.O_RDWR | os.O_CREAT, dir_fd=d); os.write(f, bytes(3 << 20)); os.unlink('f', dir_fd=d)",
+    );
+    let snapshot = scan();
+    let found = held(&snapshot, python.pid()).unwrap();
+    assert_eq!(object(found, "(path too long)").unwrap().bytes, Ok(3 * MIB));
+}
+
+#[test]
+fn secret_memory_belongs_to_who_holds_it() {
+    let mut python = Python::start();
+    // `memfd_secret(2)` (Linux 5.14) and `cachestat(2)` (6.5), on all architectures.
+    if python.run("fd = libc.syscall(447, 0); answer = fd") < 0 {
+        cannot("this kernel has no secret memory");
+        return;
+    }
+    if python.run("ctypes.set_errno(0); libc.syscall(451, 0, None, None, 1); answer = ctypes.get_errno()") == 38 {
+        cannot("this kernel does not count the pages of a file");
+        return;
+    }
+    python.run("os.ftruncate(fd, 64 << 20); m = mmap.mmap(fd, 3 << 20); m.write(bytes(3 << 20)); m.close()");
+    let snapshot = scan();
+    let found = held(&snapshot, python.pid()).unwrap();
+    assert_eq!(object(found, "/secretmem").unwrap().bytes, Ok(3 * MIB));
+}
+
+#[test]
 fn a_growing_memfd_is_seen_while_the_descriptors_stay() {
     let mut python = Python::start();
     let mut scanner = Scanner::new(&crate::support::machine_options());

@@ -86,6 +86,21 @@ pub(super) fn part(account: &Account, id: &str) -> Reading<u64> {
 }
 
 #[test]
+fn files_on_no_list_of_files_are_locked() {
+    let locked = |unevictable: &str| {
+        let text = MEMINFO.replace("Cached:          150000", "Cached:          190000");
+        let machine = meminfo(text.replace("Unevictable:      10000", unevictable).as_bytes());
+        let account = account::account(&machine, &inputs(), &userland(0, 0));
+        ["files", "files_locked"].map(|id| part(&account, id))
+    };
+    // 190,000 − 30,000 + 10,000 of buffers − 150,000 on the lists.
+    assert_eq!(locked("Unevictable:      30000"), [Ok(140_000), Ok(20_000)]);
+    assert_eq!(locked("Unevictable:      10000"), [Ok(150_000), Ok(10_000)]);
+    let old = locked("Other:            10000");
+    assert_eq!(old, [Ok(160_000), Err(Missing::Unsupported)]);
+}
+
+#[test]
 fn every_page_is_in_one_part() {
     let account = account::account(&meminfo(MEMINFO.as_bytes()), &inputs(), &userland(15_000 * KB, 0));
     let expected = [
