@@ -152,7 +152,7 @@ impl Found<'_> {
                 self.add_described(kind, *fd, &dir, buf);
             }
         }
-        self.subtract_mapped(buf, progress)?;
+        self.subtract_mapped(buf, progress);
         self.leave_out_drm_buffers();
         Ok(fds.len() as u64)
     }
@@ -301,10 +301,10 @@ impl Found<'_> {
     }
 
     /// Determines how much the process maps of files and of registered buffers.
-    fn subtract_mapped(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<()> {
+    fn subtract_mapped(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) {
         let may_map = |(own, buffers): &(OwnObject, Vec<_>)| own.object.kind == HeldKind::Memfd || !buffers.is_empty();
         if !self.objects.iter().any(may_map) {
-            return Ok(());
+            return;
         }
         let target = &self.process.target;
         let mut mapped = Mapped::default();
@@ -324,6 +324,5 @@ impl Found<'_> {
                 _ => {}
             }
         }
-        Ok(())
     }
 }
