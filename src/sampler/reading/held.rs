@@ -25,6 +25,8 @@ const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
 
+/// The flags to examine an open file. Without the second one, a file on an unreachable server would block the reader.
+const UNASKED: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::STATX_DONT_SYNC);
 /// Stands for the name of a file whose path the kernel cannot return.
 const LONG_PATH: &[u8] = b"(path too long)";
 /// The types of file systems that keep their files in memory, by `include/uapi/linux/magic.h`: tmpfs, ramfs,
@@ -180,9 +182,7 @@ impl Found<'_> {
         let find = || {
             // A descriptor opened with O_PATH reaches no driver and no server.
             let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-            // Without this flag, a file on an unreachable server would block the reader.
-            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-            let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
+            let stat = rustix::fs::statx(&file, "", UNASKED, StatxFlags::BASIC_STATS)?;
             // A file on a block device has a major number, so it is not in memory.
             // A file of secret memory never has a name, but counts one. `fstatfs` may ask a server, so it comes last.
             let is_unlinked = stat.stx_nlink == 0 || link == b"/secretmem (deleted)";
@@ -212,9 +212,9 @@ impl Found<'_> {
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let fd = fd.parse().map_err(|_| Errno::BADF)?;
         let copy = pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())?;
-        let found = rustix::fs::fstat(&copy)?;
-        // If `/proc` is of another pid namespace, the pid is of another process.
-        if (found.st_ino, found.st_size.cast_unsigned()) != (stat.stx_ino, stat.stx_size) {
+        let found = rustix::fs::statx(&copy, "", UNASKED, StatxFlags::BASIC_STATS)?;
+        // The process may have opened something else there. If `/proc` is of another pid namespace, the pid is of another process.
+        if (found.stx_ino, found.stx_size) != (stat.stx_ino, stat.stx_size) {
             return Err(Errno::SRCH);
         }
         Ok(page_cache::cachestat(copy.as_fd(), stat.stx_size, &|| ())?.cached)
