@@ -1,9 +1,10 @@
 //! Finds processes that share one address space (the kernel's `mm_struct`): those created by `clone` with `CLONE_VM`,
 //! or by `vfork` and before an exec.
 //!
-//! If there are new programs, all processes are compared with one another, which takes a µs each, and some 10 µs for a new one. Of more
-//! than a thousand, not in every tick: see [`MAX_SHARE`]. A process can run exec unnoticed: the same program, at the same
-//! addresses. So processes that share are compared at intervals, too.
+//! If there are new programs, all processes are compared with one another: see [`spaces`]. That takes a µs for each process, and
+//! some 10 µs for a new one. Thousands are not compared in every tick: see [`MAX_SHARE`]. Until they are, those that ran exec are
+//! compared with those with which they shared. A process can run exec unnoticed: the same program, at the same addresses. So all
+//! are compared at intervals, too, if any of them share.
 //!
 //! # Twins
 //! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
@@ -14,7 +15,6 @@
 //! one that counts it twice and says so.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut, process_of};
@@ -65,21 +65,18 @@ impl Table {
 
     /// Returns jobs to verify that processes that have run exec, or seem to, still share an address space.
     fn separation_jobs(&self) -> Vec<Job> {
-        let mut first: HashMap<u64, ProcessRef> = HashMap::new();
+        let members = self.buffers.sharing.iter().filter_map(|pid| {
+            let process = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat))?;
+            Some((process.shared_mm?, process))
+        });
+        let (compared, others): (Vec<_>, Vec<_>) = members.partition(|(_, process)| process.mm_order.is_some());
+        let mut known: HashMap<u64, &Process> = HashMap::new();
         let mut pairs = Vec::new();
-        for pid in &self.buffers.sharing {
-            let Some(process) = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat)) else {
-                continue;
-            };
-            let Some(mm) = process.shared_mm else { continue };
-            match first.entry(mm) {
-                Entry::Occupied(first) if process.mm_order.is_none() => {
-                    pairs.push((process.reference(), first.get().clone()));
-                }
-                Entry::Occupied(_) => {}
-                Entry::Vacant(place) => {
-                    place.insert(process.reference());
-                }
+        // One that was compared is known to share, if there is one.
+        for (mm, process) in compared.into_iter().chain(others) {
+            let first = *known.entry(mm).or_insert(process);
+            if process.mm_order.is_none() && first.serial != process.serial {
+                pairs.push((process.reference(), first.reference()));
             }
         }
         batches(pairs.into_iter(), BATCH).map(separation_job).collect()
