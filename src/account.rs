@@ -144,7 +144,7 @@ pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessT
 }
 
 fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
-    let locked = locked_files(s);
+    let locked = locked_files(s, processes);
     let files = less(less(s.cached, s.shmem), Ok(locked.unwrap_or(0)));
     // `Mapped` includes shared memory; only the processes show how much of that is mapped.
     let mapped_shmem = processes.memory.and_then(|m| m.pss_shmem);
@@ -182,24 +182,27 @@ fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals)
         part!("zram", sum_of(&inputs.zram, |device| device.used)),
         part!("zswap", s.zswap),
         part!("corrupted", s.corrupted),
-        part!("free", s.mem_free).with([part!("free_kept_back", kept_back(s))]),
+        part!("free", s.mem_free).with([part!("free_kept_back", kept_back(s, locked))]),
         part!("free_lists", inputs.zones.map(|z| z.free_lists)),
     ]
 }
 
 /// Returns what `MemAvailable` leaves out of the free and the reclaimable memory: the reserves of the zones, and the cache that
 /// reclaim would keep.
-fn kept_back(s: &SystemSample) -> Reading<u64> {
-    let cache = less(less(s.cached, s.shmem), Ok(locked_files(s).unwrap_or(0)))?
+fn kept_back(s: &SystemSample, locked: Reading<u64>) -> Reading<u64> {
+    let cache = less(less(s.cached, s.shmem), Ok(locked.unwrap_or(0)))?
         .saturating_add(s.buffers?)
         .saturating_add(s.sreclaimable?);
     less(Ok(s.mem_free?.saturating_add(cache)), s.mem_available)
 }
 
 /// Returns the pages of files that cannot be reclaimed: those that are on none of the lists of file pages, at most `Unevictable`.
-fn locked_files(s: &SystemSample) -> Reading<u64> {
+/// Lazily freed anonymous memory is on these lists, too.
+fn locked_files(s: &SystemSample, processes: &ProcessTotals) -> Reading<u64> {
     let files = sum(less(s.cached, s.shmem), s.buffers);
-    Ok(less(files, s.lru_file)?.min(s.unevictable?))
+    let lazy = processes.memory.and_then(|memory| memory.lazy_free).unwrap_or(0);
+    let listed = s.lru_file.map(|listed| listed.saturating_sub(lazy));
+    Ok(less(files, listed)?.min(s.unevictable?))
 }
 
 /// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page

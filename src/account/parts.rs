@@ -170,7 +170,8 @@ pub static PARTS: &[PartKind] = &[
     PartKind::new("files_locked", "file cache, locked")
         .help(
             "Pages of files that the kernel cannot drop: of memfd_secret and ramfs, and those that a program locked (mlock). \
-             Formula: Cached − Shmem + Buffers − Active(file) − Inactive(file) of meminfo, at most Unevictable.",
+             Formula: Cached − Shmem + Buffers − Active(file) − Inactive(file) of meminfo + Σ LazyFree of all processes, at \
+             most Unevictable.",
         )
         .label("locked file cache")
         .may_leak("it stays until the file is deleted or unlocked; growth is attributed to those who hold it if they explain it"),

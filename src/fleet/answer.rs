@@ -11,6 +11,10 @@ use crate::text;
 
 /// Maximum length of a server's message, in columns.
 const MAX_MESSAGE: usize = 160;
+/// Maximum number of series of an answer.
+const MAX_SERIES: usize = 500_000;
+/// The key that each series has.
+const METRIC: &[u8] = b"\"metric\"";
 /// The latest valid time, in seconds since 1970: series count seconds in 32 bits, until 2106.
 const MAX_TIME: f64 = u32::MAX as f64;
 
@@ -93,7 +97,7 @@ impl Series<'_> {
     }
 }
 
-/// The labels of a series, in the order of the answer.
+/// The labels of a series that are not empty, in the order of the answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
@@ -101,7 +105,7 @@ impl Labels<'_> {
     /// Returns the value of a label; `None` if it is absent or empty, which means the same.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| &**value).filter(|value| !value.is_empty())
+        found.map(|(_, value)| &**value)
     }
 }
 
@@ -119,9 +123,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels<'de>, A::Error> {
-                let mut labels = Vec::with_capacity(6);
+                let mut labels = Vec::new();
                 while let Some((Text(name), Text(value))) = map.next_entry()? {
-                    labels.push((name, value));
+                    if !value.is_empty() {
+                        labels.push((name, value));
+                    }
                 }
                 Ok(Labels(labels))
             }
@@ -136,6 +142,9 @@ pub enum AnswerError {
     /// It is not of the API: perhaps a page of a proxy.
     #[error("does not answer like Prometheus: is this its address?")]
     Foreign,
+    /// It has more series than all hosts may have groups.
+    #[error("answers with more than {MAX_SERIES} series: --match selects fewer")]
+    TooMany,
     /// The server's own reason.
     #[error("refuses: {0}")]
     Refused(String),
@@ -161,6 +170,11 @@ impl<'a> Answer<'a> {
         struct Data<'a> {
             #[serde(borrow, default)]
             result: Vec<Series<'a>>,
+        }
+        // A series of a few bytes takes a hundred in memory.
+        let series = body.windows(METRIC.len()).filter(|window| *window == METRIC).count();
+        if series > MAX_SERIES {
+            return Err(AnswerError::TooMany);
         }
         let envelope: Envelope<'a> = serde_json::from_slice(body).map_err(|_| AnswerError::Foreign)?;
         let safe = |message: &str| text::safe_prefix(message.as_bytes(), MAX_MESSAGE).into_owned();

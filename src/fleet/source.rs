@@ -25,6 +25,8 @@ pub const KEPT: Duration = Duration::from_secs(300);
 const REMEMBERED: u64 = 120;
 /// Maximum number of groups of all hosts. Further ones are left out, with a remark.
 const MAX_ROWS: usize = 250_000;
+/// Maximum number of hosts, with those that were scraped in the last [`KEPT`].
+const MAX_HOSTS: usize = 20_000;
 /// Maximum length of a name, in columns.
 const MAX_NAME: usize = 200;
 
@@ -65,6 +67,7 @@ pub struct FleetSource {
     system: SystemSample,
     doubles: usize,
     left_out: usize,
+    hosts_left_out: bool,
     untimed: usize,
     pub(super) last: Option<Arc<Snapshot>>,
 }
@@ -102,6 +105,7 @@ impl FleetSource {
             system: SystemSample::missing(Missing::NotExported),
             doubles: 0,
             left_out: 0,
+            hosts_left_out: false,
             untimed: 0,
             last: None,
         }
@@ -111,6 +115,7 @@ impl FleetSource {
     pub fn begin(&mut self) {
         self.round += 1;
         (self.doubles, self.left_out, self.untimed, self.now) = (0, 0, 0, None);
+        self.hosts_left_out = false;
     }
 
     /// Adds the answer to a query that was sent at this time (`CLOCK_BOOTTIME`).
@@ -146,7 +151,9 @@ impl FleetSource {
                     };
                     let seen = clock.place(sampled).min(now.unwrap_or_default());
                     let round = self.round;
-                    let host = self.host(&series.labels);
+                    let Some(host) = self.host(&series.labels) else {
+                        continue;
+                    };
                     host.seen_in = round;
                     // A known sample keeps its time, however long the answer took.
                     let is_new = host.sampled != Some(sampled) && seen > host.seen;
@@ -154,7 +161,11 @@ impl FleetSource {
                         (host.seen, host.sampled) = (seen, Some(sampled));
                     }
                 }
-                Field::Name => self.host(&series.labels).own_name = series.labels.get("nodename").map(shortened),
+                Field::Name => {
+                    if let Some(host) = self.host(&series.labels) {
+                        host.own_name = series.labels.get("nodename").map(shortened);
+                    }
+                }
                 field => self.take_figure(field as usize, &series.labels, value),
             }
         }
@@ -164,7 +175,7 @@ impl FleetSource {
         let (round, next, is_full) = (self.round, self.next, self.rows >= MAX_ROWS);
         let Some(name) = labels.get("group") else { return };
         let by = kind(labels);
-        let host = self.host(labels);
+        let Some(host) = self.host(labels) else { return };
         let shown = Arc::clone(&host.shown);
         let Some(groups) = host.groups.get_mut(by as usize) else {
             return;
@@ -206,9 +217,14 @@ impl FleetSource {
         found.unwrap_or("(no host)")
     }
 
-    fn host(&mut self, labels: &Labels<'_>) -> &mut Host {
+    /// Returns the host of a series; `None` if there are too many.
+    fn host(&mut self, labels: &Labels<'_>) -> Option<&mut Host> {
         let key = self.key(labels);
         if !self.hosts.contains_key(key) {
+            if self.hosts.len() >= MAX_HOSTS {
+                self.hosts_left_out = true;
+                return None;
+            }
             let shown = shortened(key).as_bytes().into();
             self.next_host += 1;
             let host = Host {
@@ -218,7 +234,7 @@ impl FleetSource {
             };
             self.hosts.insert(key.into(), host);
         }
-        self.hosts.entry(key.into()).or_default()
+        self.hosts.get_mut(key)
     }
 
     /// Ends the round and makes its snapshot; `None` if its PSS was not answered, no time is known yet, or no time has
@@ -333,9 +349,12 @@ impl FleetSource {
             )
         });
         let left_out = (self.left_out > 0).then(|| format!("more than {MAX_ROWS} groups: --match chooses some"));
+        let hosts = self
+            .hosts_left_out
+            .then(|| format!("more than {MAX_HOSTS} hosts: --match chooses some"));
         let untimed = (self.untimed > 0).then(|| format!("{} values with an invalid time were left out", self.untimed));
         let clocks = self.now.and_then(|now| self.clocks.remark(now));
-        let all = [clocks, untimed, doubles, left_out];
+        let all = [clocks, untimed, doubles, left_out, hosts];
         all.into_iter().flatten().collect()
     }
 

@@ -183,8 +183,17 @@ pub fn inexact(release: &[u8], cpus: u64, threads: u64) -> u64 {
 /// Parses the effective user id in `/proc/<pid>/status`, the second number of `Uid:`. It decides the permissions of a process and the owner of
 /// `/proc/<pid>`. The kernel writes a newline in the name of the process as `\n`, so the line cannot be forged.
 pub fn uid(bytes: &[u8]) -> Reading<u32> {
+    nth_uid(bytes, 1)
+}
+
+/// Parses the real user id, the first number. A program with the set-user-ID bit has the one of the user who started it.
+pub fn real_uid(bytes: &[u8]) -> Reading<u32> {
+    nth_uid(bytes, 0)
+}
+
+fn nth_uid(bytes: &[u8], place: usize) -> Reading<u32> {
     line(bytes, b"Uid:")
-        .and_then(|ids| words(ids).nth(1))
+        .and_then(|ids| words(ids).nth(place))
         .and_then(number)
         .and_then(|id| u32::try_from(id).ok())
         .ok_or(Missing::Malformed)

@@ -225,7 +225,7 @@ impl Scanner {
         self.pool.submit(walks);
         let mounts = self.cgroups.mounts().filter(|_| self.has_own_pids);
         self.pool.submit(self.table.facts_jobs(now, mounts.as_ref()));
-        self.pool.submit(self.table.shared_mm_jobs(now, limits.until.is_none()));
+        self.pool.submit(self.table.shared_mm_job(now, limits.until.is_none()));
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.inspector.job(now));
         self.pool

@@ -392,6 +392,8 @@ impl ProcessFiles<'_> {
 
     fn add_open(&mut self, reader: &mut Reader<'_>) -> Reading<()> {
         let proc = &self.shared.roots.proc;
+        let mut spender = self.shared.spending.begin(&self.target, &self.shared.roots);
+        spender.charge()?;
         let mut fds = Vec::new();
         let list = |dir: BorrowedFd<'_>, name: &[u8]| {
             // `numbers` is made for pids, and skips 0.
@@ -400,7 +402,6 @@ impl ProcessFiles<'_> {
         };
         self.target.at(proc, b"fd", list).map_err(files::reason)?;
         let mut link = [0; MAX_LINK];
-        let mut spender = self.shared.spending.begin(&self.target, &self.shared.roots);
         for (at, fd) in fds.into_iter().enumerate() {
             if at % STEP == 0 {
                 (reader.progress)();

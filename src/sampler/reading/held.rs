@@ -118,6 +118,7 @@ struct Found<'a> {
 impl Found<'_> {
     /// Reads all descriptors; returns their number. Calls `progress` between reads that may block, and fails once it does.
     fn read(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
+        progress()?;
         let target = &self.process.target;
         let absent = |e| absent(e, target, self.proc);
         let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));

@@ -12,13 +12,14 @@ use rustix::io::Errno;
 
 use super::ProcessRef;
 use super::pool::Reader;
+use super::target::Target;
 use crate::proc::{clock, pid};
 
 /// Number of processes after which the read reports progress.
 const PIECE: usize = 256;
 
-/// The address spaces found so far, in the kernel's order, each with one of its processes.
-pub(crate) struct Spaces<T>(Vec<T>);
+/// Processes in the kernel's order of their address spaces.
+pub(crate) struct Spaces<T>(pub(crate) Vec<T>);
 
 impl<T> Default for Spaces<T> {
     fn default() -> Self {
@@ -27,8 +28,8 @@ impl<T> Default for Spaces<T> {
 }
 
 impl<T: Copy> Spaces<T> {
-    /// Returns a process with the same address space that was added before. If there is none, adds this one, unless it
-    /// cannot be compared. If it is likely the last in order, `is_next` saves most comparisons.
+    /// Adds a process, unless it cannot be compared. Returns one with the same address space that was added before. If the new one
+    /// is likely the last in order, `is_next` saves most comparisons.
     pub(crate) fn add(
         &mut self,
         one: T,
@@ -42,8 +43,12 @@ impl<T: Copy> Spaces<T> {
             places.end / 2
         };
         while !places.is_empty() {
-            match compare(self.0[at], one) {
-                Ok(Ordering::Equal) => return Some(self.0[at]),
+            let other = self.0[at];
+            match compare(other, one) {
+                Ok(Ordering::Equal) => {
+                    self.0.insert(at + 1, one);
+                    return Some(other);
+                }
                 Ok(Ordering::Less) => places.start = at + 1,
                 Ok(Ordering::Greater) => places.end = at,
                 Err(_) if compare(one, one).is_err() => return None,
@@ -60,51 +65,75 @@ impl<T: Copy> Spaces<T> {
     }
 }
 
-/// The result of a comparison of processes.
-pub(crate) struct Compared {
-    /// The processes that could be compared, each with the number of its address space in the kernel's order.
-    pub(crate) found: Vec<(ProcessRef, u32)>,
-    /// The CPU time it took.
-    pub(crate) cost: Duration,
+/// A process to compare, without its open files.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) pid: u32,
+    pub(crate) serial: u64,
+    pub(crate) exec: u32,
+    starttime: u64,
+    task: u32,
 }
 
-/// Compares the address spaces of processes, of which the first `sorted` are likely in the kernel's order.
-pub(crate) fn compare(processes: Vec<ProcessRef>, sorted: usize, proc: &Path, reader: &mut Reader<'_>) -> Compared {
+impl From<&ProcessRef> for Peer {
+    fn from(process: &ProcessRef) -> Self {
+        Self {
+            pid: process.pid,
+            serial: process.serial,
+            exec: process.exec,
+            starttime: process.starttime,
+            task: process.target.task(),
+        }
+    }
+}
+
+/// The processes to compare.
+pub(crate) struct Peers {
+    /// Those that were compared before, in order.
+    pub(crate) known: Vec<Peer>,
+    pub(crate) new: Vec<Peer>,
+    /// Compares the known ones again.
+    pub(crate) verify: bool,
+}
+
+/// The result of a comparison.
+pub(crate) struct Compared {
+    /// The processes that could be compared, in order.
+    pub(crate) known: Vec<Peer>,
+    /// Those that were compared now, and those of them with the same address space, each with one compared before it.
+    pub(crate) asked: Vec<Peer>,
+    pub(crate) pairs: Vec<(Peer, Peer)>,
+    /// The CPU time that it took, if the known ones were compared again.
+    pub(crate) cost: Option<Duration>,
+}
+
+/// Compares the address spaces of new processes with the known ones.
+pub(crate) fn compare(peers: Peers, proc: &Path, reader: &mut Reader<'_>) -> Compared {
     let began = clock::thread_time();
-    let mut spaces = Spaces::default();
-    let tasks: Vec<u32> = processes.iter().map(|process| process.target.task()).collect();
-    let mut firsts = Vec::with_capacity(tasks.len());
-    for at in 0..tasks.len() {
+    let Peers { mut known, new, verify } = peers;
+    let sorted = if verify { known.len() } else { 0 };
+    let mut asked = if verify { std::mem::take(&mut known) } else { Vec::new() };
+    asked.extend(new);
+    let mut spaces = Spaces(known);
+    let mut pairs = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
         if at % PIECE == 0 {
             (reader.progress)();
         }
-        let first = spaces.add(at, at < sorted, |a, b| pid::compare_memory(tasks[a], tasks[b]));
-        firsts.push(first.unwrap_or(at));
+        let compare = |a: Peer, b: Peer| pid::compare_memory(a.task, b.task);
+        // A pid may have been reused. That matters only for those that share.
+        let mut is_current = |peer: &Peer| Target::bare(peer.pid).is_same(peer.starttime, proc, reader.buf);
+        if let Some(other) = spaces.add(*one, at < sorted, compare)
+            && is_current(one)
+            && is_current(&other)
+        {
+            pairs.push((*one, other));
+        }
     }
-    let mut members = vec![0_u32; tasks.len()];
-    for first in &firsts {
-        members[*first] += 1;
+    Compared {
+        known: spaces.0,
+        asked,
+        pairs,
+        cost: verify.then(|| clock::thread_time().saturating_sub(began)),
     }
-    let mut numbers = vec![None; tasks.len()];
-    for (number, first) in (0..).zip(spaces.0) {
-        numbers[first] = Some(number);
-    }
-    let found = processes.into_iter().zip(firsts).filter_map(|(process, first)| {
-        let number = numbers[first]?;
-        // The pid may have been reused, which matters only if it shares.
-        let is_known = members[first] == 1 || process.target.is_same(process.starttime, proc, reader.buf);
-        is_known.then_some((process, number))
-    });
-    let found = found.collect();
-    let cost = clock::thread_time().saturating_sub(began);
-    Compared { found, cost }
-}
-
-/// Returns the first process of each pair whose address spaces differ. Skips pairs of which that is unknown.
-pub(crate) fn separated(pairs: Vec<(ProcessRef, ProcessRef)>) -> Vec<ProcessRef> {
-    let differ = |(one, other): &(ProcessRef, ProcessRef)| {
-        let order = pid::compare_memory(one.target.task(), other.target.task());
-        order.is_ok_and(Ordering::is_ne)
-    };
-    pairs.into_iter().filter(differ).map(|(one, _)| one).collect()
 }

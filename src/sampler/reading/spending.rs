@@ -5,16 +5,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, statat};
 
 use super::target::Target;
 use crate::model::{Missing, Reading};
 use crate::proc::accounts::{self, Account};
 use crate::proc::clock;
-use crate::proc::files::Roots;
+use crate::proc::files::{self, Roots};
+use crate::proc::pid;
 
 /// Maximum CPU time for all processes of a user: enough for a million descriptors.
 const LIMIT: Duration = Duration::from_secs(3);
+
+/// Maximum number of bytes read of a `status`, for the users in its first lines.
+const MAX_STATUS: usize = 512;
 
 /// The CPU time that was spent on each user, in one scan.
 #[derive(Default)]
@@ -30,9 +33,11 @@ struct Users {
 impl Spending {
     /// Begins a read of a process.
     pub(crate) fn begin(&self, target: &Target, roots: &Roots) -> Spender<'_> {
-        // The directory belongs to the effective user, even if the process hides its files (`task_dump_owner` of `fs/proc/base.c`).
-        let stat = target.at(&roots.proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
-        let uid = stat.map_or(0, |stat| stat.st_uid);
+        // Anyone may start programs that run as root.
+        let mut status = [0; MAX_STATUS];
+        let read = target.open(&roots.proc, b"status");
+        let read = read.and_then(|file| files::read_all(file, &mut status)).unwrap_or(0);
+        let uid = pid::real_uid(&status[..read]).unwrap_or(0);
         let known = self.0.lock().owners.get(&uid).copied();
         let owner = known.unwrap_or_else(|| {
             let Account { owner, .. } = accounts::account(uid, roots);

@@ -36,7 +36,6 @@ pub(super) enum JobKey {
     Exe(u64),
     ExeLinks(u64),
     AddressSpaces,
-    SharedMm(u64),
     User(u32),
     /// The names of a user's containers.
     Containers(u32),

@@ -307,8 +307,8 @@ struct Process {
     external: ExternalBound,
     is_unadopted: bool,
     facts: FactsCache,
-    /// The place of its address space in the kernel's order; `None` until that was compared after an exec.
-    mm_order: Option<u32>,
+    /// It was compared with all others, after its last exec.
+    is_compared: bool,
     /// The number of its address space, if that is shared.
     shared_mm: Option<u64>,
     twin: TwinWatch,
@@ -361,7 +361,7 @@ impl Process {
             external: ExternalBound::default(),
             is_unadopted: true,
             facts: FactsCache::new(comm, (!is_initial).then_some(now)),
-            mm_order: None,
+            is_compared: false,
             shared_mm: None,
             twin: TwinWatch::default(),
             held: None,
@@ -435,11 +435,8 @@ impl Process {
         self.sharing.leave(sharing);
         self.sharing.join(image, sharing);
         self.is_unadopted = false;
-        self.mm_order = None;
-        if self.stat.image == 0 {
-            // It is compared with no other.
-            self.shared_mm = None;
-        }
+        self.is_compared = false;
+        self.shared_mm = None;
         self.twin = TwinWatch::default();
         self.facts.reset(now);
     }

@@ -499,6 +499,22 @@ fn doubles_are_left_out_and_told() {
 }
 
 #[test]
+fn more_hosts_and_series_than_fit_are_left_out() {
+    let mut rounds = Rounds::new();
+    let names: Vec<String> = (0..20_010).map(|at| format!(r#""instance":"host{at}""#)).collect();
+    let series: Vec<_> = names.iter().map(|labels| (labels.as_str(), 1000.0)).collect();
+    let seen = (Field::Seen, answer(1000, &series));
+    let snapshot = rounds.round(1000, &[("late", "api", 3)], &[seen]).unwrap();
+    // Those that came first stay.
+    assert_eq!(rows(&snapshot), [row("late", "api", 3, false)]);
+    assert_eq!(snapshot.fleet.as_ref().unwrap().hosts.len(), 20_000);
+    assert_eq!(rounds.0.remarks(), ["more than 20000 hosts: --match chooses some"]);
+    let series = vec![r#"{"metric":{}}"#; 500_001].join(",");
+    let text = format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{series}]}}}}"#);
+    assert_eq!(Answer::read(text.as_bytes()).unwrap_err(), AnswerError::TooMany);
+}
+
+#[test]
 fn hosts_have_the_names_that_they_give_themselves_if_these_differ() {
     let three = [("a:1", "api", 3), ("b:1", "api", 3), ("c:1", "api", 3)];
     let name = |host: &str, name: &str| format!(r#""instance":"{host}","nodename":"{name}""#);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use zmtop::account::{self, Account, ProcessTotals, overview, swap};
 use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, SwapArea, SysvShm, Zones, ZramDevice};
-use zmtop::model::{Missing, Reading, SystemSample};
+use zmtop::model::{Memory, Missing, Reading, SystemSample};
 
 /// A made machine: every figure has a place of its own in the sum.
 pub(super) const MEMINFO: &str = "\
@@ -96,6 +96,16 @@ fn files_on_no_list_of_files_are_locked() {
     // 190,000 − 30,000 + 10,000 of buffers − 150,000 on the lists.
     assert_eq!(locked("Unevictable:      30000"), [Ok(140_000), Ok(20_000)]);
     assert_eq!(locked("Unevictable:      10000"), [Ok(150_000), Ok(10_000)]);
+    // Lazily freed memory is on the lists, too.
+    let text = MEMINFO.replace("Unevictable:      10000", "Unevictable:      30000");
+    let mut processes = userland(0, 0);
+    let lazy = |kib| Memory {
+        lazy_free: Ok(kib * KB),
+        ..Memory::missing(Missing::Unsupported)
+    };
+    processes.memory = Ok(lazy(35_000));
+    let account = account::account(&meminfo(text.as_bytes()), &inputs(), &processes);
+    assert_eq!(part(&account, "files_locked"), Ok(15_000));
     let old = locked("Other:            10000");
     assert_eq!(old, [Ok(160_000), Err(Missing::Unsupported)]);
 }

@@ -1,10 +1,8 @@
 //! Finds processes that share one address space (the kernel's `mm_struct`): those created by `clone` with `CLONE_VM`,
 //! or by `vfork` and before an exec.
 //!
-//! If there are new programs, all processes are compared with one another: see [`spaces`]. That takes a µs for each process, and
-//! some 10 µs for a new one. Thousands are not compared in every tick: see [`MAX_SHARE`]. Until they are, those that ran exec are
-//! compared with those with which they shared. A process can run exec unnoticed: the same program, at the same addresses. So all
-//! are compared at intervals, too, if any of them share.
+//! Each new process is compared with all others: see [`spaces`]. That takes some 10 µs, after an exec, too. But a process can run exec
+//! unnoticed: the same program, at the same addresses. So all are compared again at intervals, at a µs each.
 //!
 //! # Twins
 //! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
@@ -14,105 +12,87 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{Process, Table, batches, process_mut, process_of};
+use super::{Process, Table, process_mut, process_of};
 use crate::model::Stat;
-use crate::sampler::reading::ProcessRef;
-use crate::sampler::reading::spaces::{self, Compared};
+use crate::sampler::reading::spaces::{self, Compared, Peer, Peers};
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
-/// Pairs verified in one job, at some 2 µs each.
-const BATCH: usize = 32;
-/// Time after which processes that share are compared again.
+/// Minimum time between two comparisons of all processes.
 const RECHECK: Duration = Duration::from_secs(5);
-/// The reciprocal of the maximum share of a core that comparisons of all processes take.
+/// The reciprocal of the maximum share of a core that they take.
 const MAX_SHARE: u32 = 1000;
 
-/// The comparisons of all processes.
+/// The comparisons of address spaces.
 #[derive(Default)]
 pub(super) struct Comparisons {
+    /// The processes that were compared, in the kernel's order of their address spaces. Empty during a comparison.
+    known: Vec<Peer>,
     is_running: bool,
-    /// When the last one began, and its CPU time.
-    at: Duration,
+    /// When all were last compared, and its CPU time.
+    verified: Duration,
     cost: Duration,
 }
 
 impl Table {
-    /// Returns jobs that find processes with the same address space, in procfs. All are compared at once if they `may_take_long`.
-    pub(crate) fn shared_mm_jobs(&mut self, now: Duration, may_take_long: bool) -> Vec<Job> {
-        let elapsed = now.saturating_sub(self.comparisons.at);
-        let is_due = self.has_new_programs || (!self.buffers.sharing.is_empty() && elapsed >= RECHECK);
-        if !self.is_procfs || !is_due {
-            return Vec::new();
-        }
-        let is_early = !may_take_long && elapsed < self.comparisons.cost * MAX_SHARE;
-        if self.comparisons.is_running || is_early {
-            return self.separation_jobs();
+    /// Returns the job that finds processes with the same address space, in procfs. It compares all of them if they
+    /// `may_take_long`.
+    pub(crate) fn shared_mm_job(&mut self, now: Duration, may_take_long: bool) -> Option<Job> {
+        let (comparisons, sharing) = (&self.comparisons, &self.buffers.sharing);
+        let rest = RECHECK.max(comparisons.cost * MAX_SHARE);
+        let is_due = self.has_new_programs || !sharing.is_empty();
+        let verify = is_due && (may_take_long || now.saturating_sub(comparisons.verified) >= rest);
+        if !self.is_procfs || comparisons.is_running || !(verify || self.has_new_programs) {
+            return None;
         }
         self.has_new_programs = false;
-        (self.comparisons.is_running, self.comparisons.at) = (true, now);
-        let processes = self.entries.values().filter_map(|entry| entry.process.as_deref());
-        let mut processes: Vec<&Process> = processes.filter(|p| may_share(&p.stat)).collect();
-        processes.sort_by_key(|process| process.mm_order.unwrap_or(u32::MAX));
-        let sorted = processes.partition_point(|process| process.mm_order.is_some());
-        vec![comparison_job(
-            processes.into_iter().map(Process::reference).collect(),
-            sorted,
-        )]
-    }
-
-    /// Returns jobs to verify that processes that have run exec, or seem to, still share an address space.
-    fn separation_jobs(&self) -> Vec<Job> {
-        let members = self.buffers.sharing.iter().filter_map(|pid| {
-            let process = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat))?;
-            Some((process.shared_mm?, process))
-        });
-        let (compared, others): (Vec<_>, Vec<_>) = members.partition(|(_, process)| process.mm_order.is_some());
-        let mut known: HashMap<u64, &Process> = HashMap::new();
-        let mut pairs = Vec::new();
-        // One that was compared is known to share, if there is one.
-        for (mm, process) in compared.into_iter().chain(others) {
-            let first = *known.entry(mm).or_insert(process);
-            if process.mm_order.is_none() && first.serial != process.serial {
-                pairs.push((process.reference(), first.reference()));
+        self.comparisons.is_running = true;
+        let mut known = std::mem::take(&mut self.comparisons.known);
+        if verify {
+            self.comparisons.verified = now;
+            known.retain(|peer| {
+                let process = process_of(&self.entries, peer.pid);
+                process.is_some_and(|p| (p.serial, p.exec) == (peer.serial, peer.exec) && may_share(&p.stat))
+            });
+        }
+        let is_known: HashSet<u64> = known.iter().filter(|_| verify).map(|peer| peer.serial).collect();
+        let mut new = Vec::new();
+        for process in self
+            .entries
+            .values_mut()
+            .filter_map(|entry| entry.process.as_deref_mut())
+        {
+            let is_asked = !process.is_compared || (verify && !is_known.contains(&process.serial));
+            if is_asked && may_share(&process.stat) {
+                process.is_compared = true;
+                new.push(Peer::from(&process.reference()));
             }
         }
-        batches(pairs.into_iter(), BATCH).map(separation_job).collect()
+        // Those that ran exec have a new place.
+        let moved: HashSet<u64> = new.iter().filter(|p| p.exec > 0).map(|peer| peer.serial).collect();
+        if !moved.is_empty() {
+            known.retain(|peer| !moved.contains(&peer.serial));
+        }
+        Some(comparison_job(Peers { known, new, verify }))
     }
 
-    /// Records that a process shares no address space, and that others must be searched.
-    fn separate(&mut self, process: &ProcessRef) {
-        if let Some(process) = self.process(process) {
-            process.shared_mm = None;
-            self.has_new_programs = true;
-        }
-    }
-
-    /// Records which processes share, unless they have run exec since.
-    fn set_compared(&mut self, compared: &Compared) {
-        (self.comparisons.is_running, self.comparisons.cost) = (false, compared.cost);
-        let mut members: HashMap<u32, u32> = HashMap::new();
-        for (_, space) in &compared.found {
-            *members.entry(*space).or_default() += 1;
-        }
-        let serial = self.serial;
-        for (asked, space) in &compared.found {
-            let process = process_mut(&mut self.entries, asked.pid);
-            let Some(process) = process.filter(|p| (p.serial, p.exec) == (asked.serial, asked.exec)) else {
-                continue;
-            };
-            process.mm_order = Some(*space);
-            let shared = (members[space] > 1).then(|| serial + 1 + u64::from(*space));
-            self.serial = self.serial.max(shared.unwrap_or_default());
-            let before = std::mem::replace(&mut process.shared_mm, shared);
-            if shared.is_some() {
-                self.buffers.sharing.insert(asked.pid);
+    /// Records which processes share an address space, unless they have run exec since.
+    fn set_compared(&mut self, compared: Compared) {
+        self.comparisons.is_running = false;
+        self.comparisons.known = compared.known;
+        self.comparisons.cost = compared.cost.unwrap_or(self.comparisons.cost);
+        for peer in &compared.asked {
+            if process_of(&self.entries, peer.pid).is_some_and(|p| p.serial == peer.serial && p.shared_mm.is_some()) {
+                self.touch(peer.pid);
+                process_mut(&mut self.entries, peer.pid)
+                    .into_iter()
+                    .for_each(|p| p.shared_mm = None);
             }
-            if shared.is_some() || before.is_some() {
-                self.touch(asked.pid);
-            }
+        }
+        for (one, other) in compared.pairs {
+            self.set_shared_mm([one, other]);
         }
     }
 
@@ -141,7 +121,7 @@ impl Table {
             let is_shared = mm.is_some() && known.shared_mm == mm;
             match known.twin.compare([&known.stat, &stat]) {
                 Twin::Apart => known.shared_mm = known.shared_mm.filter(|_| !is_shared),
-                Twin::Same if !is_shared => self.set_shared_mm([&child, &parent]),
+                Twin::Same if !is_shared => self.set_shared_mm([&child, &parent].map(Peer::from)),
                 Twin::Doubtful if !is_shared => doubtful += 1,
                 Twin::Same | Twin::Doubtful | Twin::Unequal => {}
             }
@@ -150,11 +130,12 @@ impl Table {
     }
 
     /// Records that two processes share an address space, unless one of them has run exec since.
-    fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
-        let current = |table: &mut Self, peer: &ProcessRef| {
-            table.process(peer).filter(|p| p.exec == peer.exec).map(|p| p.shared_mm)
+    fn set_shared_mm(&mut self, pair: [Peer; 2]) {
+        let current = |peer: Peer| {
+            let process = process_of(&self.entries, peer.pid)?;
+            ((process.serial, process.exec) == (peer.serial, peer.exec)).then_some(process.shared_mm)
         };
-        let [Some(mine), Some(theirs)] = pair.map(|peer| current(self, peer)) else {
+        let [Some(mine), Some(theirs)] = pair.map(current) else {
             return;
         };
         let mm = theirs.or(mine).unwrap_or_else(|| {
@@ -162,7 +143,8 @@ impl Table {
             self.serial
         });
         for peer in pair {
-            if let Some(process) = self.process(peer) {
+            self.touch(peer.pid);
+            if let Some(process) = process_mut(&mut self.entries, peer.pid) {
                 process.shared_mm = Some(mm);
                 self.buffers.sharing.insert(peer.pid);
             }
@@ -170,30 +152,20 @@ impl Table {
     }
 }
 
-fn comparison_job(processes: Vec<ProcessRef>, sorted: usize) -> Job {
-    let micros = 2 * sorted + 20 * (processes.len() - sorted);
+fn comparison_job(peers: Peers) -> Job {
+    let known = peers.known.len() * usize::from(peers.verify);
     job(
         JobKey::AddressSpaces,
-        micros as u64,
+        (2 * known + 20 * peers.new.len()) as u64,
         move |context, reader| {
-            // Pids of another tree mean other processes to kcmp.
-            let processes = if context.has_own_pids { processes } else { Vec::new() };
-            spaces::compare(processes, sorted, &context.roots.proc, reader)
-        },
-        |scanner, compared| scanner.table.set_compared(&compared),
-    )
-}
-
-fn separation_job(pairs: Vec<(ProcessRef, ProcessRef)>) -> Job {
-    job(
-        JobKey::SharedMm(pairs[0].0.serial),
-        2 * pairs.len() as u64,
-        |_, _| spaces::separated(pairs),
-        |scanner, found| {
-            for process in &found {
-                scanner.table.separate(process);
+            let mut peers = peers;
+            if !context.has_own_pids {
+                // To kcmp, the pids of another tree are other processes.
+                peers.new.clear();
             }
+            spaces::compare(peers, &context.roots.proc, reader)
         },
+        |scanner, compared| scanner.table.set_compared(compared),
     )
 }
 
