@@ -97,6 +97,13 @@ impl FactsCache {
         self.pending.is_some() || self.line.pending.is_some()
     }
 
+    /// Requests a read of facts that were marked as timed out, although the read that has returned did not read them.
+    fn reread_timed_out(&mut self, user: bool, cgroup: bool) {
+        let facts = &*self.facts;
+        let is_out = |why: Option<&Missing>| why == Some(&Missing::TimedOut);
+        self.is_dirty |= (user && is_out(facts.uid.as_ref().err())) || (cgroup && is_out(facts.cgroup.as_ref().err()));
+    }
+
     fn set_user(&mut self, uid: Reading<u32>, account: Reading<Account>) {
         self.is_dirty |= uid.is_err_and(is_passing);
         // It is about to leave the list, or the read did not return. Its former user is still valid.
@@ -521,6 +528,7 @@ impl Table {
             return;
         }
         known.facts.ran = result.ran;
+        known.facts.reread_timed_out(owner.is_none(), cgroup.is_none());
         if let Some((uid, account)) = owner {
             known.facts.set_user(uid, account);
             known.facts.line.is_dirty = true;
