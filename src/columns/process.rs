@@ -477,8 +477,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "The effective user's name, or the uid if it has none. Groups by user count subordinate uids, as containers \
-         have them, to their owner. Uid in status.",
+        "The effective user's name, or the uid if it has none. Groups by user count to the OWNER. Uid in status.",
     )
     .priority(Priority::High)
     .needs(Needs::USER),
@@ -489,7 +488,8 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "The user, or the owner of a subordinate uid as in /etc/subuid. A uid that systemd gave to a container belongs \
-         to its range of 65,536 uids. Uid in status; subuid(5).",
+         to its range of 65,536 uids. A program with the set-user-ID bit, such as su, belongs to the user who started it. Uid \
+         in status; subuid(5).",
     )
     .needs(Needs::USER),
     Entry::figure("uid", "UID", Unit::Count, 10, |r| {

@@ -91,7 +91,8 @@ named! {
     }
 }
 
-/// The user who may run processes under a range of subordinate uids, as the users of containers do: see `subuid(5)`.
+/// The user who may run processes under a range of subordinate uids, as the users of containers do: see `subuid(5)`. Also the user who
+/// started a program that has the set-user-ID bit and runs as root.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// Its uid; the first uid of the range if the range belongs to root or to nobody known.
@@ -112,7 +113,8 @@ pub struct Facts {
     pub uid: Reading<u32>,
     /// The name of `uid`, raw, or its number if it has no name.
     pub user: Reading<Arc<[u8]>>,
-    /// The owner of `uid` if it is a subordinate one; `None` if it is not, or if that is unknown.
+    /// The owner of `uid` if it is a subordinate one, or the user who started the program if another one is; `None` if neither is
+    /// so, or if that is unknown.
     pub owner: Option<Arc<Owner>>,
     /// The memory (v1) or unified (v2) cgroup path, raw.
     pub cgroup: Reading<Arc<[u8]>>,

@@ -16,6 +16,14 @@ pub struct Account {
     pub owner: Option<Arc<Owner>>,
 }
 
+impl Account {
+    /// Returns the owner of what the user runs: its own owner, or the user itself.
+    pub fn as_owner(&self, uid: u32) -> Arc<Owner> {
+        let name = Arc::clone(&self.name);
+        self.owner.clone().unwrap_or_else(|| Arc::new(Owner { uid, name }))
+    }
+}
+
 /// Stores the account of the user of a process.
 pub fn set_account(facts: &mut Facts, account: Reading<Account>) {
     facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());

@@ -82,6 +82,9 @@ pub(crate) struct FactsResult {
     pub(crate) ran: Option<Duration>,
     /// The user; `None` if neither it nor the command line can have changed.
     pub(crate) uid: Option<Reading<u32>>,
+    /// The user who started a program that has the set-user-ID bit and runs as root, if all facts were read.
+    pub(crate) starter: Option<u32>,
+    pub(crate) is_full: bool,
     pub(crate) cgroup: Option<Reading<CgroupMembership>>,
     pub(crate) exe: Option<Reading<ExeFile>>,
 }
@@ -109,9 +112,16 @@ pub(crate) fn read_facts(request: FactsRequest, context: &Context, buf: &mut [u8
     let ran = (looks_own && context.has_own_pids).then(|| clock::process_time(process.pid));
     let ran = ran.flatten();
     let has_run = is_full || (looks_own && (ran.is_none() || ran != request.ran));
+    let uid = has_run.then(|| uid(&process, context, buf));
+    // A process that runs as root costs one more read, once for each program.
+    let starter = (is_full && uid == Some(Ok(0)))
+        .then(|| starter(&process, context, buf))
+        .flatten();
     FactsResult {
         ran: if looks_own { ran } else { request.ran },
-        uid: has_run.then(|| uid(&process, context, buf)),
+        uid,
+        starter,
+        is_full,
         cgroup: (is_full || request.reads_cgroup).then(|| read(&process, proc, b"cgroup", buf).and_then(parse_cgroup)),
         exe: is_full.then(|| exe_from_link(&process, context, buf)),
         process,
@@ -133,6 +143,12 @@ fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> 
         return Err(Missing::Gone);
     }
     Ok(uid)
+}
+
+/// Returns the real user of a process that runs as root, if that is another one.
+fn starter(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Option<u32> {
+    let real = read(process, &context.roots.proc, b"status", buf).and_then(pid::real_uid);
+    real.ok().filter(|uid| *uid != 0)
 }
 
 fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {

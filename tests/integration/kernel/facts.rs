@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zmtop::model::{Facts, ProcessSample, Reading, Snapshot};
 use zmtop::proc::cgroup::figures::mounts;
-use zmtop::proc::clock;
 use zmtop::proc::files::Roots;
-use zmtop::sampler::{Options, Scanner};
+use zmtop::proc::{clock, pid};
+use zmtop::sampler::{Needs, Options, Scanner, one_shot};
 
 use super::cgroup::{Cgroup, make, make_outer};
 use super::child::Child;
@@ -229,4 +230,60 @@ fn the_clock_of_a_process_stands_still_while_it_does() {
     assert!(own < clock::process_time(std::process::id()));
     assert_eq!(clock::process_time((1 << 28) - 1), None);
     assert_eq!(clock::process_time(u32::MAX), None);
+}
+
+#[test]
+fn a_program_that_runs_as_root_belongs_to_the_user_who_started_it() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = dir.path().join("sleep");
+    // A copy of its own, so that no other program gets the bit.
+    fs::copy("/bin/sleep", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    let started = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .arg("60")
+        .spawn();
+    let Ok(started) = started.map(Owned) else {
+        cannot("there is no setpriv");
+        return;
+    };
+    let pid = started.id();
+    let uids = || {
+        let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+        Some((pid::real_uid(&status).ok()?, pid::uid(&status).ok()?))
+    };
+    let began = Instant::now();
+    while fs::read(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm != b"sleep\n") && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if uids() != Some((65534, 0)) {
+        cannot("only root can make such a program, on a file system that heeds the bit");
+        return;
+    }
+    let options = crate::support::machine_options();
+    let mut scanner = Scanner::new(&options);
+    let owner = |row: &ProcessSample| row.facts.owner.as_ref().map(|owner| owner.uid);
+    // The name comes with a later snapshot.
+    let named = |row: &ProcessSample| row.facts.owner_name().is_ok_and(|name| **name == *b"nobody");
+    while !named(row(&block_on(scanner.full()), pid)) {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{:?}",
+            row(&block_on(scanner.full()), pid).facts
+        );
+    }
+    let table = one_shot::scan(&options, Needs::MEMORY.and(Needs::USER)).expect("one table");
+    for snapshot in [&*block_on(scanner.full()), &table] {
+        let row = row(snapshot, pid);
+        assert_eq!((row.facts.uid, owner(row)), (Ok(0), Some(65534)));
+        assert!(named(row));
+        let own = snapshot
+            .rows()
+            .iter()
+            .find(|row| row.id.pid == std::process::id())
+            .unwrap();
+        assert_eq!(owner(own), None);
+    }
 }

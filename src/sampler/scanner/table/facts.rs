@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
-use crate::model::{Container, Facts, Missing, Reading, Stat};
+use crate::model::{Container, Facts, Missing, Owner, Reading, Stat};
 use crate::proc::accounts::{self, Account, set_account};
 use crate::proc::cgroup::{Mounts, Version, above};
 use crate::proc::containers::Tree;
@@ -33,6 +33,8 @@ pub(super) struct FactsCache {
     is_dirty: bool,
     /// Since when they are being read.
     pending: Option<Duration>,
+    /// The user who started a program that runs as root, and it as the owner.
+    starter: Option<(u32, Arc<Owner>)>,
     line: LineState,
     exe: ExeWatch,
 }
@@ -69,6 +71,7 @@ impl FactsCache {
             is_near: false,
             is_dirty: true,
             pending: None,
+            starter: None,
             line: LineState::default(),
             exe: ExeWatch::default(),
         }
@@ -108,10 +111,9 @@ impl FactsCache {
         self.is_dirty |= uid.is_err_and(is_passing);
         // It is about to leave the list, or the read did not return. Its former user is still valid.
         let is_kept = uid.is_err_and(|why| why == Missing::Gone || is_passing(why)) && self.facts.uid.is_ok();
-        if !is_kept && (self.facts.uid != uid || !has_account(&self.facts, &account)) {
-            let facts = Arc::make_mut(&mut self.facts);
-            facts.uid = uid;
-            set_account(facts, account);
+        if !is_kept {
+            let facts = self.with_account(uid, account);
+            self.set(facts);
         }
     }
 
@@ -150,9 +152,43 @@ impl FactsCache {
 
     /// Stores the account of a user, if this process has that user; returns true if the account has changed.
     fn set_account(&mut self, uid: u32, account: &Reading<Account>) -> bool {
-        let is_news = self.facts.uid == Ok(uid) && !has_account(&self.facts, account);
+        let is_of_it = self.facts.uid == Ok(uid);
+        let starter = self.starter.as_mut().filter(|(starter, _)| *starter == uid);
+        if !is_of_it && starter.is_none() {
+            return false;
+        }
+        if let (Some((_, owner)), Ok(account)) = (starter, account) {
+            *owner = account.as_owner(uid);
+        }
+        let account = if is_of_it { account.clone() } else { self.account() };
+        let facts = self.with_account(self.facts.uid, account);
+        self.set(facts)
+    }
+
+    /// Returns the account of its user, as far as it is known.
+    fn account(&self) -> Reading<Account> {
+        let owner = self.facts.owner.clone();
+        self.facts.user.clone().map(|name| Account { name, owner })
+    }
+
+    /// Returns the user, its name and its owner.
+    fn with_account(&self, uid: Reading<u32>, account: Reading<Account>) -> UserFacts {
+        let starter = self
+            .starter
+            .as_ref()
+            .filter(|_| uid == Ok(0))
+            .map(|(_, owner)| Arc::clone(owner));
+        let owner = starter.or_else(|| account.as_ref().ok()?.owner.clone());
+        (uid, account.map(|account| account.name), owner)
+    }
+
+    /// Stores them; returns true if any of them has changed.
+    fn set(&mut self, (uid, user, owner): UserFacts) -> bool {
+        let known = &*self.facts;
+        let is_news = known.uid != uid || known.user != user || known.owner != owner;
         if is_news {
-            set_account(Arc::make_mut(&mut self.facts), account.clone());
+            let facts = Arc::make_mut(&mut self.facts);
+            (facts.uid, facts.user, facts.owner) = (uid, user, owner);
         }
         is_news
     }
@@ -214,12 +250,8 @@ impl FactsCache {
     }
 }
 
-fn has_account(facts: &Facts, account: &Reading<Account>) -> bool {
-    match account {
-        Ok(account) => facts.user.as_ref() == Ok(&account.name) && facts.owner == account.owner,
-        Err(why) => facts.user == Err(*why) && facts.owner.is_none(),
-    }
-}
+/// The uid of a process, its name, and its owner.
+type UserFacts = (Reading<u32>, Reading<Arc<[u8]>>, Option<Arc<Owner>>);
 
 /// Returns true if another attempt may succeed.
 const fn is_passing(why: Missing) -> bool {
@@ -331,7 +363,8 @@ impl Table {
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(links_job));
         self.link_jobs += jobs.len() - before;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
-        let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
+        let users = |p: &Process| [p.facts.facts.uid.ok(), p.facts.starter.as_ref().map(|(uid, _)| *uid)];
+        let in_use = || processes.flat_map(users).flatten().collect();
         jobs.extend(self.users.renew(now, in_use).into_iter().map(user_job));
         jobs.extend(self.containers.lookups(now).into_iter().map(containers_job));
         jobs
@@ -510,6 +543,15 @@ impl Table {
             });
             (uid, account)
         });
+        let starter = result.starter.map(|uid| {
+            let (account, is_new) = self.users.account(uid);
+            jobs.extend(is_new.then(|| user_job(uid)));
+            let unnamed = || Account {
+                name: uid.to_string().into_bytes().into(),
+                owner: None,
+            };
+            (uid, account.unwrap_or_else(|_| unnamed()).as_owner(uid))
+        });
         let (mut cgroup, mut exe) = (result.cgroup, result.exe);
         if let Some(Ok(found)) = &mut cgroup {
             self.paths.keep(&mut found.path);
@@ -529,6 +571,9 @@ impl Table {
         }
         known.facts.ran = result.ran;
         known.facts.reread_timed_out(owner.is_none(), cgroup.is_none());
+        if result.is_full {
+            known.facts.starter = starter;
+        }
         if let Some((uid, account)) = owner {
             known.facts.set_user(uid, account);
             known.facts.line.is_dirty = true;
