@@ -304,8 +304,9 @@ impl WhyReport<'_> {
         }
     }
 
-    /// Returns how a row grew: `from 4.0M to 97.0M in 24 s (233M/min), from 14:02:58 on`.
-    fn rise(&self, rise: &Rise) -> String {
+    /// Returns how a grower grew: `from 4.0M to 97.0M in 24 s (233M/min), from 14:02:58 on`.
+    fn rise(&self, grower: &Grower) -> String {
+        let rise = &grower.rise;
         let [from, to] = [rise.from, rise.to].map(|bytes| self.bytes(bytes));
         let over = seconds(rise.over);
         let pace = rise.pace().filter(|_| rise.rest <= rise.over);
@@ -319,8 +320,10 @@ impl WhyReport<'_> {
         } else {
             format!("from {from} to {to} in {over}{pace}, from {since} on")
         };
-        if rise.rest > rise.over {
-            format!("{told}, then hardly grew for {}", seconds(rise.rest))
+        // Only as long as it lived.
+        let rest = rise.rest.saturating_sub(grower.ended.unwrap_or_default());
+        if rest > rise.over {
+            format!("{told}, then hardly grew for {}", seconds(rest))
         } else {
             told
         }
@@ -377,7 +380,7 @@ impl WhyReport<'_> {
             };
             return vec![said.into()];
         };
-        let (name, rise, remarks) = (name_of(first), self.rise(&first.rise), self.remarks(first));
+        let (name, rise, remarks) = (name_of(first), self.rise(first), self.remarks(first));
         let unexplained = self.unexplained();
         let most = if unexplained.is_some() {
             "had grown most"
@@ -423,7 +426,7 @@ impl WhyReport<'_> {
             told.push(format!(
                 "{} had grown, too: {}{}.",
                 if is_named { name } else { capital(&name) },
-                self.rise(&other.rise),
+                self.rise(other),
                 self.remarks(other)
             ));
         }
