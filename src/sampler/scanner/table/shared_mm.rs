@@ -84,11 +84,11 @@ impl Table {
         self.comparisons.known = compared.known;
         self.comparisons.cost = compared.cost.unwrap_or(self.comparisons.cost);
         for peer in &compared.asked {
-            if process_of(&self.entries, peer.pid).is_some_and(|p| p.serial == peer.serial && p.shared_mm.is_some()) {
+            let process = process_mut(&mut self.entries, peer.pid);
+            let sharing = process.filter(|p| p.serial == peer.serial && p.shared_mm.is_some());
+            if let Some(process) = sharing {
+                process.shared_mm = None;
                 self.touch(peer.pid);
-                process_mut(&mut self.entries, peer.pid)
-                    .into_iter()
-                    .for_each(|p| p.shared_mm = None);
             }
         }
         for (one, other) in compared.pairs {
