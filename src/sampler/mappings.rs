@@ -235,10 +235,10 @@ fn read<T: Default + Extend<Area>>(
     let Request { pid, starttime, .. } = *request;
     let proc = roots.proc.as_path();
     let (target, _) = Target::new(pid, proc, open_files, true, reader.buf).map_err(files::reason)?;
-    let mut spender = spending.begin(&target, roots);
-    let progress = || {
+    let spender = spending.begin(&target, roots);
+    let progress = |bytes| {
         (reader.progress)();
-        spender.charge()
+        spender.charge_areas(bytes)
     };
     let (what, starttime, comm) = walk::areas(&target, starttime, proc, reader.buf, progress)?;
     Ok(Found {

@@ -1,4 +1,4 @@
-//! Limits the CPU time of reads whose length a user can choose: a user may have millions of descriptors, and areas of memory with
+//! Limits reads whose length a user can choose: a user may have millions of descriptors, and areas of memory with
 //! names of a megabyte.
 
 use std::collections::HashMap;
@@ -14,18 +14,20 @@ use crate::proc::files::{self, Roots};
 use crate::proc::pid;
 
 /// Maximum CPU time for all processes of a user: enough for a million descriptors.
-const LIMIT: Duration = Duration::from_secs(3);
-
+const LIMIT: Duration = Duration::from_secs(5);
+/// Maximum length of the areas of all processes of a user, in bytes of `smaps`: more than a million areas. Their time is no measure,
+/// because the kernel walks page tables for it, and those of databases are large.
+const MAX_AREAS: u64 = 1 << 30;
 /// Maximum number of bytes read of a `status`, for the users in its first lines.
 const MAX_STATUS: usize = 512;
 
-/// The CPU time that was spent on each user, in one scan.
+/// What was spent on each user, in one scan.
 #[derive(Default)]
 pub(crate) struct Spending(Mutex<Users>);
 
 #[derive(Default)]
 struct Users {
-    spent: HashMap<u32, Duration>,
+    spent: HashMap<u32, (Duration, u64)>,
     /// The owners of subordinate uids, by uid.
     owners: HashMap<u32, u32>,
 }
@@ -70,8 +72,23 @@ impl Spender<'_> {
         let now = clock::thread_time();
         let used = now.saturating_sub(std::mem::replace(&mut self.since, now));
         let mut users = self.spending.0.lock();
-        let spent = users.spent.entry(self.owner).or_default();
+        let (spent, _) = users.spent.entry(self.owner).or_default();
         *spent += used;
         if *spent < LIMIT { Ok(()) } else { Err(Missing::TimedOut) }
+    }
+
+    /// Charges this many bytes of areas.
+    ///
+    /// # Errors
+    /// [`Missing::TimedOut`] if nothing is left for its processes.
+    pub(crate) fn charge_areas(&self, bytes: usize) -> Reading<()> {
+        let mut users = self.spending.0.lock();
+        let (_, spent) = users.spent.entry(self.owner).or_default();
+        *spent += bytes as u64;
+        if *spent < MAX_AREAS {
+            Ok(())
+        } else {
+            Err(Missing::TimedOut)
+        }
     }
 }

@@ -183,7 +183,8 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
 }
 
 /// Reads every area of the process behind `target`, which must have started at `starttime`, if given. Also returns
-/// its start time and its comm. Calls `progress` before every read that may block. Fails once it does.
+/// its start time and its comm. Calls `progress` before every read that may block, with the bytes read since the last call. Fails once
+/// it does.
 ///
 /// The kernel lists areas a page at a time, and the process runs in between. If it execs meanwhile, the list mixes
 /// both programs, so it is read once more.
@@ -192,11 +193,11 @@ pub(crate) fn areas<T: Default + Extend<Area>>(
     starttime: Option<u64>,
     proc: &Path,
     buf: &mut [u8],
-    mut progress: impl FnMut() -> Reading<()>,
+    mut progress: impl FnMut(usize) -> Reading<()>,
 ) -> Reading<(T, u64, Box<[u8]>)> {
     let mut last = Missing::Gone;
     for _ in 0..2 {
-        progress()?;
+        progress(0)?;
         let (started, before, comm) = glance(target, proc, buf)?;
         if starttime.is_some_and(|t| t != started) {
             return Err(Missing::Gone);
@@ -233,13 +234,13 @@ fn read_areas<T: Default + Extend<Area>>(
     target: &Target,
     proc: &Path,
     buf: &mut [u8],
-    progress: &mut impl FnMut() -> Reading<()>,
+    progress: &mut impl FnMut(usize) -> Reading<()>,
 ) -> Result<Option<Reading<T>>, Errno> {
     let mut found = T::default();
     let mut areas = Areas::new(|area| found.extend([area]));
     let any = target.pieces(proc, b"smaps", buf, |piece| {
         areas.feed(piece);
-        progress()
+        progress(piece.len())
     })?;
     let whole = areas.finish();
     Ok(any.then(|| whole.map(|_| found)))
