@@ -250,9 +250,7 @@ impl Context {
             accounts::set_account(&mut facts, account);
             if facts.uid == Ok(0) && sample.walk.is_ok() {
                 // The user who started a program that has the set-user-ID bit.
-                let status = target.open(proc, b"status").and_then(|fd| files::read_once(fd, buf));
-                let real = status.ok().and_then(|len| pid::real_uid(&buf[..len]).ok());
-                let starter = real.filter(|uid| *uid != 0);
+                let starter = target.real_uid(proc, buf).filter(|uid| *uid != 0);
                 facts.owner = starter.map(|uid| self.account(uid).as_owner(uid)).or(facts.owner);
             }
         }

@@ -147,8 +147,9 @@ fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> 
 
 /// Returns the real user of a process that runs as root, if that is another one.
 fn starter(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Option<u32> {
-    let real = read(process, &context.roots.proc, b"status", buf).and_then(pid::real_uid);
-    real.ok().filter(|uid| *uid != 0)
+    let proc = context.roots.proc.as_path();
+    let real = process.target.real_uid(proc, buf).filter(|uid| *uid != 0);
+    real.filter(|_| check_same(process, proc).is_ok())
 }
 
 fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {

@@ -10,8 +10,7 @@ use super::target::Target;
 use crate::model::{Missing, Reading};
 use crate::proc::accounts::{self, Account};
 use crate::proc::clock;
-use crate::proc::files::{self, Roots};
-use crate::proc::pid;
+use crate::proc::files::Roots;
 
 /// Maximum CPU time for all processes of a user: enough for a million descriptors.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -37,9 +36,7 @@ impl Spending {
     pub(crate) fn begin(&self, target: &Target, roots: &Roots) -> Spender<'_> {
         // Anyone may start programs that run as root.
         let mut status = [0; MAX_STATUS];
-        let read = target.open(&roots.proc, b"status");
-        let read = read.and_then(|file| files::read_all(file, &mut status)).unwrap_or(0);
-        let uid = pid::real_uid(&status[..read]).unwrap_or(0);
+        let uid = target.real_uid(&roots.proc, &mut status).unwrap_or(0);
         let known = self.0.lock().owners.get(&uid).copied();
         let owner = known.unwrap_or_else(|| {
             let Account { owner, .. } = accounts::account(uid, roots);

@@ -243,6 +243,13 @@ impl Target {
             .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
     }
 
+    /// Returns the real user, which the set-user-ID bit of a program does not change. If the target is not bound, the pid may have been
+    /// reused.
+    pub(crate) fn real_uid(&self, proc: &Path, buf: &mut [u8]) -> Option<u32> {
+        let len = files::read_once(self.open(proc, b"status").ok()?, buf).ok()?;
+        pid::real_uid(&buf[..len]).ok()
+    }
+
     /// Returns why a capture lacks the first of these files of the process, by its file `unread`: a line for each file that
     /// could not be read, such as `smaps_rollup: Permission denied`. No procfs has that file.
     pub(crate) fn captured_reason(&self, proc: &Path, names: &[&[u8]], buf: &mut [u8]) -> Option<Missing> {
