@@ -23,6 +23,7 @@
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
 //! exits         the processes that ended between two snapshots, from a thread of its own
 //! sharing       pure: bounds how much other processes change the figures of one
+//! spaces        the processes that share an address space
 //! users         the names of users
 //! containers    the names of containers
 //! reading       reader threads with deadlines; the files of a process, held open; walks, glances, facts
@@ -49,6 +50,7 @@ pub mod page_cache;
 pub mod policy;
 pub mod scanner;
 pub mod sharing;
+pub mod spaces;
 pub mod users;
 
 mod reading;

@@ -92,7 +92,7 @@ named! {
 }
 
 /// The user who may run processes under a range of subordinate uids, as the users of containers do: see `subuid(5)`. Also the user who
-/// started a program that has the set-user-ID bit and runs as root.
+/// started a program that has the set-user-ID bit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// Its uid; the first uid of the range if the range belongs to root or to nobody known.

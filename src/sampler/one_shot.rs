@@ -20,9 +20,9 @@ use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::reading::pool::{Job, Pool, Priority, Reader};
-use super::reading::spaces::Spaces;
 use super::reading::target::{self, OpenFiles, Target};
 use super::reading::walk;
+use super::spaces::{self, Spaces};
 use super::{Needs, Options, kills};
 use crate::model::kernel::KernelTables;
 use crate::model::kill::OomCounts;
@@ -61,6 +61,17 @@ struct Context {
     spaces: Mutex<Spaces<(u32, Identity)>>,
 }
 
+enum Work {
+    Read(Vec<u32>),
+    /// Compares all address spaces once more.
+    Compare,
+}
+
+enum Found {
+    Rows(Vec<ProcessSample>),
+    Shared(Vec<(Identity, Identity)>),
+}
+
 /// Takes a snapshot of this machine's processes. Returns `None` if a scanner must do it: for needs beyond [`SERVED`],
 /// for another tree, on a kernel without `smaps_rollup`, and if a read does not return or descriptors or threads run
 /// out.
@@ -80,11 +91,14 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         users: Mutex::default(),
         spaces: Mutex::default(),
     };
-    let pool = Pool::new(options, threads, move |pids, reader| context.batch(pids, reader));
+    let pool = Pool::new(options, threads, move |work, reader| match work {
+        Work::Read(pids) => context.batch(pids, reader),
+        Work::Compare => Ok(Found::Shared(context.compare_all(reader))),
+    });
     pool.start();
     let submit = |batch: Vec<u32>| {
         let expected = TIME_PER_PROCESS * batch.len() as u32;
-        pool.submit([Job::new((), Priority::Urgent, expected, batch)]);
+        pool.submit([Job::new((), Priority::Urgent, expected, Work::Read(batch))]);
     };
     let mut batch = Vec::with_capacity(BATCH);
     let listed = pids::each(roots.proc.as_os_str().as_encoded_bytes(), LIST_PIECE, |pid| {
@@ -97,22 +111,27 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         submit(batch);
     }
     listed.ok()?;
-    let mut rows = Vec::with_capacity(ROWS);
-    let done = pool.collect(
-        options.deadline,
-        |(), _| Err(Trouble),
-        |batch| match batch {
-            Ok(mut batch) => {
-                rows.append(&mut batch);
+    let (mut rows, mut shared) = (Vec::with_capacity(ROWS), Vec::new());
+    let mut collect = || {
+        let done = pool.collect(
+            options.deadline,
+            |(), _| Err(Trouble),
+            |found| {
+                match found {
+                    Ok(Found::Rows(mut batch)) => rows.append(&mut batch),
+                    Ok(Found::Shared(pairs)) => shared = pairs,
+                    Err(Trouble) => return ControlFlow::Break(()),
+                }
                 ControlFlow::Continue(())
-            }
-            Err(Trouble) => ControlFlow::Break(()),
-        },
-    );
-    if done.is_break() {
-        return None;
-    }
+            },
+        );
+        done.is_continue().then_some(())
+    };
+    collect()?;
+    pool.submit([Job::new((), Priority::Urgent, TIME_PER_PROCESS, Work::Compare)]);
+    collect()?;
     rows.sort_unstable_by_key(|row| row.id.pid);
+    set_shared(&mut rows, shared);
     let now = clock::monotonic();
     Some(Snapshot {
         time: SystemTime::now(),
@@ -153,8 +172,38 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Gives the processes of each address space the same first process. Before, each that shares one has any other of them. `pairs` have
+/// one, too.
+fn set_shared(rows: &mut [ProcessSample], mut pairs: Vec<(Identity, Identity)>) {
+    pairs.extend(rows.iter().filter_map(|row| Some((row.id, row.shares_mm?))));
+    let mut parents: HashMap<u32, u32> = HashMap::new();
+    for (one, other) in pairs {
+        let firsts = [one, other].map(|id| first(&mut parents, id.pid));
+        if firsts[0] != firsts[1] {
+            parents.insert(firsts[0].max(firsts[1]), firsts[0].min(firsts[1]));
+        }
+    }
+    let members: Vec<u32> = parents.keys().copied().collect();
+    for pid in members {
+        let at = |pid: u32| rows.binary_search_by_key(&pid, |row| row.id.pid);
+        if let (Ok(member), Ok(first)) = (at(pid), at(first(&mut parents, pid))) {
+            rows[member].shares_mm = Some(rows[first].id);
+        }
+    }
+}
+
+/// Returns the first process of the set in which `pid` is, and shortens the way to it.
+fn first(parents: &mut HashMap<u32, u32>, mut pid: u32) -> u32 {
+    while let Some(&parent) = parents.get(&pid) {
+        let next = parents.get(&parent).copied().unwrap_or(parent);
+        parents.insert(pid, next);
+        pid = next;
+    }
+    pid
+}
+
 impl Context {
-    fn batch(&self, pids: Vec<u32>, reader: &mut Reader<'_>) -> Result<Vec<ProcessSample>, Trouble> {
+    fn batch(&self, pids: Vec<u32>, reader: &mut Reader<'_>) -> Result<Found, Trouble> {
         let mut rows = Vec::with_capacity(pids.len());
         let mut last = Arc::clone(&self.no_facts);
         for pid in pids {
@@ -163,7 +212,19 @@ impl Context {
             (reader.progress)();
             rows.extend(self.process(pid, &mut last, reader.buf)?);
         }
-        Ok(rows)
+        Ok(Found::Rows(rows))
+    }
+
+    /// Returns processes with the same address space. The search by [`Self::shares_mm`] is misled by processes that have ended since.
+    fn compare_all(&self, reader: &mut Reader<'_>) -> Vec<(Identity, Identity)> {
+        let mut pairs = lock(&self.spaces).settle(|(a, _), (b, _)| {
+            (reader.progress)();
+            pid::compare_memory(a, b)
+        });
+        let mut is_current =
+            |(task, _): &(u32, Identity)| spaces::is_current(&Target::bare(*task), None, &self.roots.proc, reader.buf);
+        pairs.retain(|(one, other)| is_current(one) && is_current(other));
+        pairs.into_iter().map(|((_, one), (_, other))| (one, other)).collect()
     }
 
     /// Reads one process; `None` if it is gone. `last` holds the facts of the process before: workers of one program
@@ -248,9 +309,8 @@ impl Context {
             facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
             let account = facts.uid.map(|uid| self.account(uid));
             accounts::set_account(&mut facts, account);
-            if facts.uid == Ok(0) && sample.walk.is_ok() {
-                // The user who started a program that has the set-user-ID bit.
-                let starter = target.real_uid(proc, buf).filter(|uid| *uid != 0);
+            if let (Ok(uid), Ok(_)) = (facts.uid, sample.walk) {
+                let starter = target.starter(uid, proc, buf);
                 facts.owner = starter.map(|uid| self.account(uid).as_owner(uid)).or(facts.owner);
             }
         }

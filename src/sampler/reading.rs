@@ -7,7 +7,6 @@
 //! counters  the counters that show how memory changes between walks
 //! glance    `stat` and the figures that go with it
 //! facts     user, cgroup, program
-//! spaces    which processes share an address space
 //! cached    the files of a process or a directory, and the cached part of a file
 //! held      memory held through descriptors
 //! spending  the limit of long reads
@@ -19,7 +18,6 @@ pub(super) mod facts;
 pub(super) mod glance;
 pub(super) mod held;
 pub(super) mod pool;
-pub(super) mod spaces;
 pub(super) mod spending;
 pub(super) mod target;
 pub(super) mod walk;

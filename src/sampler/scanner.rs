@@ -42,6 +42,10 @@ const POLL: Duration = Duration::from_millis(10);
 const STALL: Duration = Duration::from_millis(100);
 /// Maximum time that a tick waits for walks, whatever the interval, so that figures are shown by then.
 const MAX_WAIT: Duration = Duration::from_secs(1);
+/// Time without progress after which a comparison of address spaces is given up. Each takes a µs.
+const COMPARISON_HOLDS: Duration = Duration::from_secs(10);
+/// Maximum number of times that a single table compares them again.
+const MAX_REPEATS: usize = 3;
 /// Descriptors kept for other uses, in addition to those that stuck readers may hold.
 const RESERVE: usize = 64;
 
@@ -225,6 +229,7 @@ impl Scanner {
         self.pool.submit(walks);
         let mounts = self.cgroups.mounts().filter(|_| self.has_own_pids);
         self.pool.submit(self.table.facts_jobs(now, mounts.as_ref()));
+        self.give_up_comparison(now, COMPARISON_HOLDS.max(self.deadline));
         self.pool.submit(self.table.shared_mm_job(now, limits.until.is_none()));
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.inspector.job(now));
@@ -238,6 +243,9 @@ impl Scanner {
         let is_first = self.tick == 0;
         self.pool.submit(self.cgroups.mounts_job(now, !is_first));
         self.wait(Scope::All, limits, |_| false).await;
+        if limits.until.is_none() {
+            self.repeat_comparison(limits).await;
+        }
         if !is_first || self.cgroups.is_on {
             // The cgroups of new processes are only known now.
             let touched = self.table.touched_cgroups();
@@ -247,6 +255,23 @@ impl Scanner {
         }
         self.pool.stop_waiting(limits.stall);
         self.publish(began)
+    }
+
+    /// Compares the address spaces again, without those processes with which the comparison does not return.
+    async fn repeat_comparison(&mut self, limits: WaitLimits) {
+        for _ in 0..MAX_REPEATS {
+            let now = clock::monotonic();
+            if !self.give_up_comparison(now, self.deadline) {
+                return;
+            }
+            self.pool.submit(self.table.shared_mm_job(now, true));
+            self.wait(Scope::All, limits, |_| false).await;
+        }
+    }
+
+    fn give_up_comparison(&mut self, now: Duration, allowed: Duration) -> bool {
+        self.table
+            .leave_out_stuck(now, allowed, |key| self.pool.running().get(&key).copied())
     }
 
     fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>) {

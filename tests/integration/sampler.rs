@@ -19,6 +19,7 @@ mod program;
 mod rotation;
 mod rows;
 mod simulation;
+mod spaces;
 mod system_account;
 mod task;
 mod twins;

@@ -82,8 +82,8 @@ pub(crate) struct FactsResult {
     pub(crate) ran: Option<Duration>,
     /// The user; `None` if neither it nor the command line can have changed.
     pub(crate) uid: Option<Reading<u32>>,
-    /// The user who started a program that has the set-user-ID bit and runs as root, if all facts were read.
-    pub(crate) starter: Option<u32>,
+    /// The effective user of a program that has the set-user-ID bit, and the user who started it, if all facts were read.
+    pub(crate) starter: Option<(u32, u32)>,
     pub(crate) is_full: bool,
     pub(crate) cgroup: Option<Reading<CgroupMembership>>,
     pub(crate) exe: Option<Reading<ExeFile>>,
@@ -113,10 +113,8 @@ pub(crate) fn read_facts(request: FactsRequest, context: &Context, buf: &mut [u8
     let ran = ran.flatten();
     let has_run = is_full || (looks_own && (ran.is_none() || ran != request.ran));
     let uid = has_run.then(|| uid(&process, context, buf));
-    // A process that runs as root costs one more read, once for each program.
-    let starter = (is_full && uid == Some(Ok(0)))
-        .then(|| starter(&process, context, buf))
-        .flatten();
+    let full_uid = uid.filter(|_| is_full).and_then(Result::ok);
+    let starter = full_uid.and_then(|uid| Some((uid, starter(&process, uid, context, buf)?)));
     FactsResult {
         ran: if looks_own { ran } else { request.ran },
         uid,
@@ -145,11 +143,11 @@ fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> 
     Ok(uid)
 }
 
-/// Returns the real user of a process that runs as root, if that is another one.
-fn starter(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Option<u32> {
+/// Returns the user who started a program that has the set-user-ID bit, if the effective user `uid` is another one.
+fn starter(process: &ProcessRef, uid: u32, context: &Context, buf: &mut [u8]) -> Option<u32> {
     let proc = context.roots.proc.as_path();
-    let real = process.target.real_uid(proc, buf).filter(|uid| *uid != 0);
-    real.filter(|_| check_same(process, proc).is_ok())
+    let starter = process.target.starter(uid, proc, buf);
+    starter.filter(|_| check_same(process, proc).is_ok())
 }
 
 fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {

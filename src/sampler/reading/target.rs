@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{CWD, PROC_SUPER_MAGIC};
+use rustix::fs::{AtFlags, CWD, PROC_SUPER_MAGIC, statat};
 use rustix::io::Errno;
 
 use crate::model::{Missing, Reading, Stat};
@@ -241,6 +241,18 @@ impl Target {
     pub(crate) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
         self.stat(proc, buf)
             .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
+    }
+
+    /// Returns the user who started a program that has the set-user-ID bit, if the effective user `uid` is another one. If the target is
+    /// not bound, the pid may have been reused.
+    pub(crate) fn starter(&self, uid: u32, proc: &Path, buf: &mut [u8]) -> Option<u32> {
+        // After such a program has started, root owns the files of the process (`task_dump_owner` of `fs/proc/base.c`). Other programs
+        // need no read of `status`.
+        let owner = || self.at(proc, b"stat", |dir, name| statat(dir, name, AtFlags::empty()));
+        if uid != 0 && owner().is_ok_and(|stat| stat.st_uid == uid) {
+            return None;
+        }
+        self.real_uid(proc, buf).filter(|real| *real != 0 && *real != uid)
     }
 
     /// Returns the real user, which the set-user-ID bit of a program does not change. If the target is not bound, the pid may have been

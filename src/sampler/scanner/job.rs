@@ -35,7 +35,8 @@ pub(super) enum JobKey {
     Cmdline(u64),
     Exe(u64),
     ExeLinks(u64),
-    AddressSpaces,
+    /// A comparison of address spaces, by its number.
+    AddressSpaces(u32),
     User(u32),
     /// The names of a user's containers.
     Containers(u32),

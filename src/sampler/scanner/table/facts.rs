@@ -33,8 +33,7 @@ pub(super) struct FactsCache {
     is_dirty: bool,
     /// Since when they are being read.
     pending: Option<Duration>,
-    /// The user who started a program that runs as root, and it as the owner.
-    starter: Option<(u32, Arc<Owner>)>,
+    starter: Option<Starter>,
     line: LineState,
     exe: ExeWatch,
 }
@@ -49,6 +48,15 @@ struct LineState {
     pending: Option<Duration>,
     /// The last read was empty, although earlier ones were not. The same happens while a process exits.
     was_empty: bool,
+}
+
+/// The user who started a program that has the set-user-ID bit.
+struct Starter {
+    uid: u32,
+    /// The same as the owner of the process.
+    owner: Arc<Owner>,
+    /// The effective user of the program. It is no longer such a program if that changes.
+    effective: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -153,12 +161,12 @@ impl FactsCache {
     /// Stores the account of a user, if this process has that user; returns true if the account has changed.
     fn set_account(&mut self, uid: u32, account: &Reading<Account>) -> bool {
         let is_of_it = self.facts.uid == Ok(uid);
-        let starter = self.starter.as_mut().filter(|(starter, _)| *starter == uid);
+        let starter = self.starter.as_mut().filter(|starter| starter.uid == uid);
         if !is_of_it && starter.is_none() {
             return false;
         }
-        if let (Some((_, owner)), Ok(account)) = (starter, account) {
-            *owner = account.as_owner(uid);
+        if let (Some(starter), Ok(account)) = (starter, account) {
+            starter.owner = account.as_owner(uid);
         }
         let account = if is_of_it { account.clone() } else { self.account() };
         let facts = self.with_account(self.facts.uid, account);
@@ -176,8 +184,8 @@ impl FactsCache {
         let starter = self
             .starter
             .as_ref()
-            .filter(|_| uid == Ok(0))
-            .map(|(_, owner)| Arc::clone(owner));
+            .filter(|starter| uid == Ok(starter.effective))
+            .map(|starter| Arc::clone(&starter.owner));
         let owner = starter.or_else(|| account.as_ref().ok()?.owner.clone());
         (uid, account.map(|account| account.name), owner)
     }
@@ -363,7 +371,12 @@ impl Table {
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(links_job));
         self.link_jobs += jobs.len() - before;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
-        let users = |p: &Process| [p.facts.facts.uid.ok(), p.facts.starter.as_ref().map(|(uid, _)| *uid)];
+        let users = |p: &Process| {
+            [
+                p.facts.facts.uid.ok(),
+                p.facts.starter.as_ref().map(|starter| starter.uid),
+            ]
+        };
         let in_use = || processes.flat_map(users).flatten().collect();
         jobs.extend(self.users.renew(now, in_use).into_iter().map(user_job));
         jobs.extend(self.containers.lookups(now).into_iter().map(containers_job));
@@ -543,14 +556,15 @@ impl Table {
             });
             (uid, account)
         });
-        let starter = result.starter.map(|uid| {
+        let starter = result.starter.map(|(effective, uid)| {
             let (account, is_new) = self.users.account(uid);
             jobs.extend(is_new.then(|| user_job(uid)));
             let unnamed = || Account {
                 name: uid.to_string().into_bytes().into(),
                 owner: None,
             };
-            (uid, account.unwrap_or_else(|_| unnamed()).as_owner(uid))
+            let owner = account.unwrap_or_else(|_| unnamed()).as_owner(uid);
+            Starter { uid, owner, effective }
         });
         let (mut cgroup, mut exe) = (result.cgroup, result.exe);
         if let Some(Ok(found)) = &mut cgroup {

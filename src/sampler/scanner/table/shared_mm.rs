@@ -1,8 +1,12 @@
 //! Finds processes that share one address space (the kernel's `mm_struct`): those created by `clone` with `CLONE_VM`,
 //! or by `vfork` and before an exec.
 //!
-//! Each new process is compared with all others: see [`spaces`]. That takes some 10 µs, after an exec, too. But a process can run exec
-//! unnoticed: the same program, at the same addresses. So all are compared again at intervals, at a µs each.
+//! Each new process is compared with all others: see [`spaces`]. That takes some 10 µs, after an exec, too. But a process may end or run
+//! exec unnoticed, and then misleads the search. So all are compared again, at a µs each, in each tick with new programs, or less often
+//! if there are thousands of them.
+//!
+//! `kcmp` waits for an exec that is in progress, which a file system in user space can delay for ever. Then the two processes that were
+//! being compared are left out, and the comparison starts again in another thread.
 //!
 //! # Twins
 //! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
@@ -12,25 +16,29 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{Process, Table, process_mut, process_of};
 use crate::model::Stat;
-use crate::sampler::reading::spaces::{self, Compared, Peer, Peers};
 use crate::sampler::scanner::job::{Job, JobKey, job};
+use crate::sampler::spaces::{self, Compared, Current, Peer, Peers};
 
-/// Minimum time between two comparisons of all processes.
-const RECHECK: Duration = Duration::from_secs(5);
-/// The reciprocal of the maximum share of a core that they take.
-const MAX_SHARE: u32 = 1000;
+/// The reciprocal of the maximum share of a core that comparisons of all processes take.
+const MAX_SHARE: u32 = 200;
 
 /// The comparisons of address spaces.
 #[derive(Default)]
 pub(super) struct Comparisons {
     /// The processes that were compared, in the kernel's order of their address spaces. Empty during a comparison.
     known: Vec<Peer>,
-    is_running: bool,
+    running: Option<Arc<Current>>,
+    /// The number of the comparison, and when it started.
+    number: u32,
+    began: Duration,
+    /// The processes that were left out, each by its pid, with its serial number and number of execs then.
+    left_out: HashMap<u32, (u64, u32)>,
     /// When all were last compared, and its CPU time.
     verified: Duration,
     cost: Duration,
@@ -41,22 +49,21 @@ impl Table {
     /// `may_take_long`.
     pub(crate) fn shared_mm_job(&mut self, now: Duration, may_take_long: bool) -> Option<Job> {
         let (comparisons, sharing) = (&self.comparisons, &self.buffers.sharing);
-        let rest = RECHECK.max(comparisons.cost * MAX_SHARE);
+        let rest = comparisons.cost * MAX_SHARE;
         let is_due = self.has_new_programs || !sharing.is_empty();
         let verify = is_due && (may_take_long || now.saturating_sub(comparisons.verified) >= rest);
-        if !self.is_procfs || comparisons.is_running || !(verify || self.has_new_programs) {
+        if !self.is_procfs || comparisons.running.is_some() || !(verify || self.has_new_programs) {
             return None;
         }
         self.has_new_programs = false;
-        self.comparisons.is_running = true;
         let mut known = std::mem::take(&mut self.comparisons.known);
         if verify {
             self.comparisons.verified = now;
-            known.retain(|peer| {
-                let process = process_of(&self.entries, peer.pid);
-                process.is_some_and(|p| (p.serial, p.exec) == (peer.serial, peer.exec) && may_share(&p.stat))
-            });
         }
+        known.retain(|peer| {
+            let process = process_of(&self.entries, peer.pid);
+            process.is_some_and(|p| (p.serial, p.exec) == (peer.serial, peer.exec) && may_share(&p.stat))
+        });
         let is_known: HashSet<u64> = known.iter().filter(|_| verify).map(|peer| peer.serial).collect();
         let mut new = Vec::new();
         for process in self
@@ -66,21 +73,68 @@ impl Table {
         {
             let is_asked = !process.is_compared || (verify && !is_known.contains(&process.serial));
             if is_asked && may_share(&process.stat) {
+                let peer = Peer::from(&process.reference());
                 process.is_compared = true;
-                new.push(Peer::from(&process.reference()));
+                if self.comparisons.left_out.get(&peer.pid) != Some(&(peer.serial, peer.exec)) {
+                    new.push(peer);
+                }
             }
         }
-        // Those that ran exec have a new place.
-        let moved: HashSet<u64> = new.iter().filter(|p| p.exec > 0).map(|peer| peer.serial).collect();
-        if !moved.is_empty() {
-            known.retain(|peer| !moved.contains(&peer.serial));
-        }
-        Some(comparison_job(Peers { known, new, verify }))
+        let current = Arc::<Current>::default();
+        self.comparisons.running = Some(Arc::clone(&current));
+        self.comparisons.number += 1;
+        self.comparisons.began = now;
+        Some(comparison_job(
+            self.comparisons.number,
+            Peers { known, new, verify },
+            current,
+        ))
+    }
+
+    /// Gives up a comparison that has been silent for longer than `allowed`, and leaves out the two processes that it last compared.
+    /// `since` returns when a read in progress last made progress. Returns true if a comparison was given up.
+    pub(crate) fn leave_out_stuck(
+        &mut self,
+        now: Duration,
+        allowed: Duration,
+        since: impl FnOnce(JobKey) -> Option<Duration>,
+    ) -> bool {
+        let comparisons = &mut self.comparisons;
+        let Some(current) = comparisons
+            .running
+            .as_ref()
+            .filter(|_| now.saturating_sub(comparisons.began) >= allowed)
+        else {
+            return false;
+        };
+        let pair = *current.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = since(JobKey::AddressSpaces(comparisons.number));
+        let Some(pair) = pair.filter(|_| since.is_some_and(|since| now.saturating_sub(since) >= allowed)) else {
+            return false;
+        };
+        let entries = &self.entries;
+        comparisons.left_out.retain(|pid, (serial, exec)| {
+            process_of(entries, *pid).is_some_and(|process| (process.serial, process.exec) == (*serial, *exec))
+        });
+        let left_out = pair.map(|peer| (peer.pid, (peer.serial, peer.exec)));
+        comparisons.left_out.extend(left_out);
+        comparisons.running = None;
+        // The order is lost, too.
+        let processes = self
+            .entries
+            .values_mut()
+            .filter_map(|entry| entry.process.as_deref_mut());
+        processes.for_each(|process| process.is_compared = false);
+        self.has_new_programs = true;
+        true
     }
 
     /// Records which processes share an address space, unless they have run exec since.
-    fn set_compared(&mut self, compared: Compared) {
-        self.comparisons.is_running = false;
+    fn set_compared(&mut self, number: u32, compared: Compared) {
+        if self.comparisons.number != number || self.comparisons.running.take().is_none() {
+            // It was given up.
+            return;
+        }
         self.comparisons.known = compared.known;
         self.comparisons.cost = compared.cost.unwrap_or(self.comparisons.cost);
         for peer in &compared.asked {
@@ -152,10 +206,10 @@ impl Table {
     }
 }
 
-fn comparison_job(peers: Peers) -> Job {
+fn comparison_job(number: u32, peers: Peers, current: Arc<Current>) -> Job {
     let known = peers.known.len() * usize::from(peers.verify);
     job(
-        JobKey::AddressSpaces,
+        JobKey::AddressSpaces(number),
         (2 * known + 20 * peers.new.len()) as u64,
         move |context, reader| {
             let mut peers = peers;
@@ -163,9 +217,9 @@ fn comparison_job(peers: Peers) -> Job {
                 // To kcmp, the pids of another tree are other processes.
                 peers.new.clear();
             }
-            spaces::compare(peers, &context.roots.proc, reader)
+            spaces::compare(peers, &current, &context.roots.proc, reader)
         },
-        |scanner, compared| scanner.table.set_compared(compared),
+        move |scanner, compared| scanner.table.set_compared(number, compared),
     )
 }
 
