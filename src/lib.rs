@@ -64,6 +64,7 @@
 //! L5   alert query why       rules that fire; which rows are shown, in which order; what happened in a recording
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //!      own                   the limits of zmtop's own process
+//!      zone                  the time zone
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
 //!      stacks                the code that allocates the memory of a process
@@ -414,3 +415,4 @@ pub mod trend;
 pub mod tui;
 pub mod units;
 pub mod why;
+pub mod zone;

@@ -317,7 +317,7 @@ impl Screen {
         // `terminal::leave` shows the cursor.
         let mut terminal = ManuallyDrop::new(terminal);
         let mut app = App::new(config, process::privilege(), (size.width, size.height));
-        app.screen.zone = jiff::tz::TimeZone::system();
+        app.screen.zone = crate::zone::local();
         app.fleet = self.is_fleet.then(FleetStatus::default);
         app.begin(self.opening);
         app.screen.view = self.view.take();

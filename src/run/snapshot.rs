@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use jiff::tz::TimeZone;
 use jiff::{Timestamp, TimestampRound, Unit};
 
 use super::runtime::run_on;
@@ -114,7 +113,7 @@ pub(super) fn local_time(time: SystemTime) -> String {
         return String::new();
     };
     let tenth = stamp.round(TimestampRound::new().smallest(Unit::Millisecond).increment(100));
-    let zoned = tenth.unwrap_or(stamp).to_zoned(TimeZone::system());
+    let zoned = tenth.unwrap_or(stamp).to_zoned(crate::zone::local());
     zoned.strftime("%Y-%m-%d %H:%M:%S%.1f %:z").to_string()
 }
 
@@ -122,6 +121,6 @@ pub(super) fn local_time(time: SystemTime) -> String {
 pub(super) fn clock_time(time: SystemTime) -> String {
     Timestamp::try_from(time).map_or_else(
         |_| String::new(),
-        |stamp| stamp.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+        |stamp| stamp.to_zoned(crate::zone::local()).strftime("%H:%M:%S").to_string(),
     )
 }

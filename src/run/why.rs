@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use jiff::tz::TimeZone;
 
 use super::snapshot::{self, local_time, parse_at};
 use super::{Failure, black_box, complain, output_style, print, settings};
@@ -59,7 +58,7 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
     }?;
     let report = WhyReport {
         explanation: &explanation,
-        zone: TimeZone::system(),
+        zone: crate::zone::local(),
         style: output_style(settings.ui.units, args.output.color.no_color, env),
     };
     Ok(print(&report, args.output.format))

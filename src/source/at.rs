@@ -49,7 +49,7 @@ impl At {
     /// Returns the moment in a file that ends at `last`, in this machine's time zone. The last snapshot not after it is
     /// meant.
     pub fn resolve(&self, last: SystemTime) -> SystemTime {
-        self.resolve_in(last, &TimeZone::system())
+        self.resolve_in(last, &crate::zone::local())
     }
 
     /// Returns the moment in this time zone. A local time that was skipped counts as that much later; of a repeated one,

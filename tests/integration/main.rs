@@ -55,3 +55,4 @@ mod tree;
 mod trend;
 mod update;
 mod why;
+mod zone;

@@ -11,7 +11,7 @@ fn layer(module: &str) -> Option<u8> {
         "filter" | "history" | "limits" => 3,
         "columns" => 4,
         "alert" | "query" | "why" => 5,
-        "engine" | "own" | "proc" | "record" => 6,
+        "engine" | "own" | "proc" | "record" | "zone" => 6,
         "act" | "fleet" | "heaps" | "http" | "sampler" | "source" | "stacks" => 7,
         "config" => 8,
         "tui" | "output" | "serve" | "recorder" => FACES,
