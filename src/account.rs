@@ -144,7 +144,7 @@ pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessT
 }
 
 fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
-    let locked = locked_files(s, processes);
+    let locked = locked_files(s, inputs, processes);
     let files = less(less(s.cached, s.shmem), Ok(locked.unwrap_or(0)));
     // `Mapped` includes shared memory; only the processes show how much of that is mapped.
     let mapped_shmem = processes.memory.and_then(|m| m.pss_shmem);
@@ -196,13 +196,19 @@ fn kept_back(s: &SystemSample, locked: Reading<u64>) -> Reading<u64> {
     less(Ok(s.mem_free?.saturating_add(cache)), s.mem_available)
 }
 
-/// Returns the pages of files that cannot be reclaimed: those that are on none of the lists of file pages, at most `Unevictable`.
-/// Lazily freed anonymous memory is on these lists, too.
-fn locked_files(s: &SystemSample, processes: &ProcessTotals) -> Reading<u64> {
+/// Returns the pages of files that cannot be reclaimed, at most `Unevictable`. There are two lower bounds: the pages that are on none of
+/// the lists of file pages, which may also hold anonymous memory that was lazily freed; and the unevictable pages that neither `mlock(2)`
+/// nor `SHM_LOCK` locked.
+fn locked_files(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Reading<u64> {
     let files = sum(less(s.cached, s.shmem), s.buffers);
     let lazy = processes.memory.and_then(|memory| memory.lazy_free).unwrap_or(0);
     let listed = s.lru_file.map(|listed| listed.saturating_sub(lazy));
-    Ok(less(files, listed)?.min(s.unevictable?))
+    let segments = match inputs.sysv {
+        Err(Missing::Unsupported) => Ok(0),
+        sysv => sysv.and_then(|sysv| sysv.locked),
+    };
+    let others = less(less(s.unevictable, s.mlocked), segments).unwrap_or(0);
+    Ok(less(files, listed)?.max(others).min(s.unevictable?).min(files?))
 }
 
 /// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page

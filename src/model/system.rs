@@ -605,12 +605,15 @@ pub struct SysvShm {
     pub swapped: u64,
     /// `NotAsked` if no segment has pages in RAM.
     pub creator: Reading<SysvCreator>,
+    /// `rss` of the segments with `SHM_LOCKED`.
+    pub locked: Reading<u64>,
 }
 
 impl Default for SysvShm {
     fn default() -> Self {
         Self {
             segments: 0,
+            locked: Ok(0),
             resident: 0,
             swapped: 0,
             creator: Err(Missing::NotAsked),

@@ -213,13 +213,16 @@ pub fn sysv(bytes: &[u8]) -> Reading<SysvShm> {
         creator: sysv_creator(bytes),
         ..SysvShm::default()
     };
-    for segment in segments(bytes, [b"rss", b"swap"])? {
-        let [resident, swapped] = segment?;
+    for segment in segments(bytes, [b"rss", b"swap", b"perms"])? {
+        let [resident, swapped, mode] = segment?;
+        // `SHM_LOCKED` is 02000. The digits are octal.
+        let is_locked = (mode / 1000) & 2 != 0;
         let add = |a: u64, b: u64| a.checked_add(b).ok_or(Missing::Malformed);
         sum = SysvShm {
             segments: sum.segments + 1,
             resident: add(sum.resident, resident)?,
             swapped: add(sum.swapped, swapped)?,
+            locked: add(sum.locked?, if is_locked { resident } else { 0 }),
             ..sum
         };
     }

@@ -363,6 +363,8 @@ define_record!(SysvRecord: SysvShm {
 } readings {
     /// The user whose segments have most RAM.
     creator: SysvCreator,
+    /// The resident part of the segments that are locked (`SHM_LOCK`).
+    locked: u64,
 } main "creator");
 
 define_record!(SysvCreatorRecord: SysvCreator {

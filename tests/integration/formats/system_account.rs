@@ -47,6 +47,7 @@ pub(super) fn inputs() -> AccountingInputs {
                 pid: 77,
                 resident: 4096,
             }),
+            locked: Ok(4096),
         }),
         mounts: Ok(vec![MemoryMount {
             device: 23,

@@ -106,6 +106,23 @@ fn files_on_no_list_of_files_are_locked() {
     processes.memory = Ok(lazy(35_000));
     let account = account::account(&meminfo(text.as_bytes()), &inputs(), &processes);
     assert_eq!(part(&account, "files_locked"), Ok(15_000));
+    // Memory written after it was lazily freed stays there, but is no longer counted so. What nothing locked is unevictable as well.
+    for (mlocked, want) in [(4_000, 26_000), (29_000, 15_000), (40_000, 15_000)] {
+        let machine = meminfo(format!("{text}Mlocked:          {mlocked} kB\n").as_bytes());
+        let account = account::account(&machine, &inputs(), &processes);
+        assert_eq!(part(&account, "files_locked"), Ok(want));
+    }
+    // SHM_LOCK counts in none of the two.
+    let machine = meminfo(format!("{text}Mlocked:          4000 kB\n").as_bytes());
+    let segments = AccountingInputs {
+        sysv: Ok(SysvShm {
+            locked: Ok(6_000 * KB),
+            ..SysvShm::default()
+        }),
+        ..inputs()
+    };
+    let account = account::account(&machine, &segments, &processes);
+    assert_eq!(part(&account, "files_locked"), Ok(20_000));
     let old = locked("Other:            10000");
     assert_eq!(old, [Ok(160_000), Err(Missing::Unsupported)]);
 }

@@ -227,12 +227,13 @@ fn sockets_and_system_v_segments() {
         assert_eq!(sockets(bad.as_bytes()), Err(Missing::Malformed), "{to}");
     }
     let titles = "       key      shmid perms                  size                   rss                  swap\n";
-    let shm = format!("{titles}  1  2  600  4096  4096  0\n -3  4  1600  9000  8192  4096\n");
+    let shm = format!("{titles}  1  2  600  4096  4096  0\n -3  4  3600  9000  8192  4096\n");
     let expected = SysvShm {
         segments: 2,
         resident: 12288,
         swapped: 4096,
         creator: Err(Missing::Unsupported),
+        locked: Ok(8192),
     };
     assert_eq!(sysv(shm.as_bytes()), Ok(expected));
     let none = SysvShm {

@@ -91,7 +91,7 @@ fn the_account_as_data() {
 #[test]
 fn a_recorded_snapshot_has_all_of_the_account() {
     let tree = machine();
-    tree.system("sysvipc/shm", "key rss swap\n1 4096 8192\n");
+    tree.system("sysvipc/shm", "key perms rss swap\n1 600 4096 8192\n");
     let (_, recorded, _) = tree.zmtop("ps --format ndjson");
     tree.write("recorded.ndjson", recorded);
     let without_time = |text: &str| {
