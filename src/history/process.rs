@@ -120,7 +120,8 @@ impl ProcessHistory {
         }
         let is_new = self.live_set.is_none();
         // The live set is counted from the first collection on. That start would look like growth.
-        if self.live_set.get_or_insert_default().push(now, heap) || is_new {
+        let held = self.row.known().map_or(0, |known| known.held);
+        if self.live_set.get_or_insert_default().push(now, heap, held) || is_new {
             self.row.judge(Judged::LiveSet);
         }
     }
@@ -231,6 +232,9 @@ pub(super) struct LiveSet {
     pub(super) alive: Option<u64>,
     /// The committed heap.
     pub(super) capacity: u64,
+    /// The memory that the heap can have touched: what the process held at first, or its highest use and a half more. The process may
+    /// publish any figure, so memory beyond this counts as its own.
+    touched: u64,
 }
 
 impl LiveSet {
@@ -239,10 +243,14 @@ impl LiveSet {
         self.began <= at && self.lowest <= self.highest
     }
 
-    /// Adds the counters; returns true if the live set becomes known.
-    fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
+    /// Adds the counters of a process that holds `held`; returns true if the live set becomes known.
+    fn push(&mut self, now: Duration, heap: &JvmHeap, held: u64) -> bool {
         let was_known = self.alive.is_some();
         self.capacity = heap.capacity;
+        if self.touched == 0 {
+            self.touched = held;
+        }
+        self.touched = self.touched.max(heap.used.saturating_add(heap.used / 2));
         if let Ok(live) = heap.live {
             // The collector itself publishes it.
             self.alive = Some(live);
@@ -272,14 +280,19 @@ impl LiveSet {
     /// Returns the part of `held` that collections cannot free: the live set, and memory beyond the heap. Before the first
     /// collection the heap counts as empty, as growth within it is a fill.
     fn held(&self, held: u64) -> u64 {
-        let beyond = held.saturating_sub(self.capacity).max(OWN);
+        let beyond = held.saturating_sub(self.size()).max(OWN);
         self.alive.unwrap_or(0).saturating_add(beyond)
     }
 
     /// Returns the part of `held` that the next collection may free; 0 before the first collection.
     fn garbage(&self, held: u64) -> u64 {
         let alive = self.alive.unwrap_or(u64::MAX);
-        held.min(self.capacity).saturating_sub(alive)
+        held.min(self.size()).saturating_sub(alive)
+    }
+
+    /// Returns the maximum size of the heap in RAM and in swap.
+    fn size(&self) -> u64 {
+        self.capacity.min(self.touched)
     }
 }
 

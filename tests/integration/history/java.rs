@@ -30,7 +30,8 @@ fn at(second: u64, heap: Heap, is_told: bool) -> Snapshot {
     sample.walk = Ok(walk(bytes(heap.held), 0));
     let id = sample.id;
     let counters = JvmHeap {
-        used: bytes(heap.old),
+        // The new generation grows with the heap.
+        used: bytes(heap.old.max(0.7 * heap.capacity.min(heap.held))),
         capacity: bytes(heap.capacity),
         old: if is_told {
             Ok(bytes(heap.old))
@@ -170,6 +171,38 @@ fn before_the_first_collection_a_heap_only_fills() {
     };
     let (_, worst, _) = judged(fills, true);
     assert_eq!(worst, Verdict::Growing);
+}
+
+/// A process may publish any counters.
+#[test]
+fn memory_that_the_heap_cannot_have_touched_is_no_garbage() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in (0..900).step_by(5) {
+        let minutes = second as f64 / 60.0;
+        let (old, collections) = teeth(minutes, 10.0);
+        let held = 50.0 + 90.0 * minutes;
+        let mut snap = at(
+            second,
+            Heap {
+                held,
+                capacity: 60_000.0,
+                old,
+                collections,
+            },
+            true,
+        );
+        let id = snap.rows()[0].id;
+        let counters = Arc::make_mut(&mut snap.jvms).get_mut(&id).unwrap().as_mut().unwrap();
+        counters.used = (old * MIB as f64) as u64;
+        counters.live = Ok(10 * MIB);
+        history.push(&snap);
+        if second == 600 {
+            let judgement = *history.get(id).unwrap().trend();
+            assert!(judgement.verdict >= Verdict::Growing, "{judgement:?}");
+            let pace = judgement.slope * 60.0 / MIB as f64;
+            assert!((pace - 90.0).abs() < 9.0, "{judgement:?}");
+        }
+    }
 }
 
 #[test]
