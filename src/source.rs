@@ -144,13 +144,14 @@ impl Source {
         });
         let mut snapshot = recorded.at(monotonic, self.tick);
         if let (Some(last), Ok(rows)) = (&self.last, &mut snapshot.processes) {
-            // Share unchanged facts.
+            // Share unchanged facts. Both are sorted.
+            let mut before = last.rows().iter().peekable();
             for row in rows {
-                let same = last.rows().binary_search_by_key(&row.id, |old| old.id);
-                if let Ok(at) = same
-                    && last.rows()[at].facts == row.facts
+                while before.next_if(|old| old.id < row.id).is_some() {}
+                if let Some(old) = before.next_if(|old| old.id == row.id)
+                    && old.facts == row.facts
                 {
-                    row.facts = Arc::clone(&last.rows()[at].facts);
+                    row.facts = Arc::clone(&old.facts);
                 }
             }
         }

@@ -14,7 +14,7 @@
 //! all other values replace the one before. `-` lists fields that are gone. Objects are changed field by field, lists as a
 //! whole. A process that is absent has not changed, but its `age_s` grows with the clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use super::line::{damage_in, is_whole};
 use super::process::Process;
 use super::read::{RecordError, Recorded, from_object, malformed, read};
 use super::{MAX_PROCESSES, Record, seconds, time_text};
-use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::model::{Identity, ProcessSample, RowChanges, Snapshot};
 use crate::schema::{Schema, described};
 
 /// The name of the schema of changes.
@@ -317,31 +317,51 @@ impl State {
         self.machine.insert("time".into(), line.time.into());
         self.machine.insert("monotonic_s".into(), line.monotonic_s.into());
         let last = std::mem::replace(&mut self.last.processes, Ok(Vec::new()));
-        let mut rows: BTreeMap<Identity, ProcessSample> = BTreeMap::new();
-        for mut old in last.unwrap_or_default() {
+        // Sorted, as every snapshot is. Few rows change, so the others stay where they are.
+        let mut rows = last.unwrap_or_default();
+        for old in &mut rows {
             // Records have ages.
             if let Ok(walk) = &mut old.walk {
                 walk.at = monotonic.saturating_sub(walk.at);
             }
-            rows.insert(old.id, old);
         }
-        for key in &line.ended {
-            if let Some(id) = identity(key) {
-                self.rows.remove(&id);
-                rows.remove(&id);
+        let removed: Vec<Identity> = line.ended.iter().filter_map(|key| identity(key)).collect();
+        if !removed.is_empty() {
+            let ended: HashSet<&Identity> = removed.iter().collect();
+            for id in &removed {
+                self.rows.remove(id);
             }
+            rows.retain(|row| !ended.contains(&row.id));
         }
+        let known = rows.len();
+        let mut changed_ids = Vec::with_capacity(line.processes.len());
         for (key, changed) in line.processes {
             let id = identity(&key).ok_or_else(|| RecordError::lost("a process has no pid"))?;
             let row = self.rows.entry(id).or_default();
             apply(row, changed);
-            let process = Process::deserialize(&*row).map_err(|e| malformed(&e))?;
-            rows.insert(id, process.into());
+            let sample: ProcessSample = Process::deserialize(&*row).map_err(|e| malformed(&e))?.into();
+            if sample.id != id {
+                return Err(RecordError::lost("a process has two pids"));
+            }
+            changed_ids.push(id);
+            match rows[..known].binary_search_by_key(&id, |row| row.id) {
+                Ok(at) => rows[at] = sample,
+                Err(_) => rows.push(sample),
+            }
         }
         if rows.len() > MAX_PROCESSES {
             return Err(RecordError::lost("it has too many processes"));
         }
-        let recorded = from_object(&self.machine, rows.into_values().collect())?;
+        if rows.len() > known {
+            rows.sort_by_key(|row| row.id);
+            rows.dedup_by_key(|row| row.id);
+        }
+        let place = |id: &Identity| rows.binary_search_by_key(id, |row| row.id).ok();
+        let mut places: Vec<u32> = changed_ids.iter().filter_map(place).map(|at| at as u32).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut recorded = from_object(&self.machine, rows)?;
+        recorded.set_changes(RowChanges { rows: places, removed });
         let placed = recorded.clone().at(monotonic, 0);
         Ok((recorded, placed))
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::model::kill::OomKill;
 use crate::model::system::AccountingInputs;
 use crate::model::taker::Taker;
-use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
+use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, RowChanges, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Heap, Jvm};
@@ -66,6 +66,11 @@ pub struct Recorded {
 impl Recorded {
     pub const fn time(&self) -> SystemTime {
         self.snapshot.time
+    }
+
+    /// Sets the rows that differ from the snapshot recorded before this one.
+    pub(super) fn set_changes(&mut self, changes: RowChanges) {
+        self.snapshot.changes = Some(changes);
     }
 
     /// Places the snapshot at this time of the reader's monotonic clock.

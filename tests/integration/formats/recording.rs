@@ -116,6 +116,26 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
+fn the_rows_that_differ_from_the_snapshot_before_are_known() {
+    let groups = groups();
+    let (_folder, path) = file(&written(&groups, &[]));
+    let (read, _) = read(Source::open(&path).unwrap());
+    let jobs = |made: &Snapshot| made.rows()[5..].iter().map(|row| row.id).collect::<Vec<_>>();
+    for pair in read.windows(2) {
+        let [before, made] = [&pair[0], &pair[1]];
+        let changes = made.changes_since(before.tick);
+        // The first snapshot of a group is whole.
+        assert_eq!(changes.is_some(), made.monotonic.as_secs() % 4 != 0);
+        let Some(changes) = changes else { continue };
+        let is_new = |id: &&_| !jobs(before).contains(*id);
+        let new = jobs(made).iter().filter(is_new).count() as u32;
+        assert_eq!(changes.rows, [0].into_iter().chain(5..5 + new).collect::<Vec<_>>());
+        let ended: Vec<_> = jobs(before).into_iter().filter(|id| !jobs(made).contains(id)).collect();
+        assert_eq!(changes.removed, ended);
+    }
+}
+
+#[test]
 fn a_slab_table_is_read_back_as_often_as_it_was_read() {
     let mut all: Vec<_> = series(100, 6).iter().map(|made| Snapshot::clone(made)).collect();
     let mut slab = small().kernel.slab.unwrap();
