@@ -14,10 +14,13 @@
 //! all other values replace the one before. `-` lists fields that are gone. Objects are changed field by field, lists as a
 //! whole. A process that is absent has not changed, but its `age_s` grows with the clock.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::line::{damage_in, is_whole};
@@ -235,8 +238,46 @@ pub struct ChangeReader {
 #[derive(Debug)]
 struct State {
     machine: Object,
-    rows: HashMap<Identity, Object>,
+    rows: HashMap<Identity, Row>,
     last: Snapshot,
+}
+
+/// The record of a process. Most processes of a flood never change, so their fields are not needed one by one.
+#[derive(Debug)]
+enum Row {
+    Text(Box<RawValue>),
+    Fields(Object),
+}
+
+impl Row {
+    /// Applies changes; returns the process.
+    fn change(&mut self, changed: &RawValue) -> serde_json::Result<ProcessSample> {
+        let mut fields = match std::mem::replace(self, Self::Fields(Object::new())) {
+            Self::Text(text) => serde_json::from_str(text.get())?,
+            Self::Fields(fields) => fields,
+        };
+        apply(&mut fields, serde_json::from_str(changed.get())?);
+        let sample = Process::deserialize(&fields).map(Into::into);
+        *self = Self::Fields(fields);
+        sample
+    }
+}
+
+fn read_process(text: &RawValue) -> serde_json::Result<ProcessSample> {
+    serde_json::from_str::<Process<'_>>(text.get()).map(Into::into)
+}
+
+/// A [`Line`] as it is read.
+#[derive(Deserialize)]
+struct ReadLine<'a> {
+    time: String,
+    monotonic_s: f64,
+    #[serde(default)]
+    machine: Object,
+    #[serde(borrow, default)]
+    processes: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    #[serde(borrow, default)]
+    ended: Vec<Cow<'a, str>>,
 }
 
 impl ChangeReader {
@@ -269,7 +310,7 @@ impl ChangeReader {
     }
 
     fn apply(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
-        let changed: Line = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
+        let changed: ReadLine<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
         let mut state = match self.state.take() {
             Some(state) => state,
             None => State::new(&std::mem::take(&mut self.whole))?,
@@ -300,7 +341,7 @@ impl State {
                 let number = |name| row.get(name).and_then(Value::as_u64);
                 let (pid, starttime) = number("pid").zip(number("starttime")).ok_or_else(lost)?;
                 let pid = pid.try_into().map_err(|_| lost())?;
-                rows.insert(Identity { pid, starttime }, row);
+                rows.insert(Identity { pid, starttime }, Row::Fields(row));
             }
         }
         Ok(Self {
@@ -311,7 +352,7 @@ impl State {
     }
 
     /// Applies the changes; returns the snapshot as it is recorded and as it is placed on its own clock.
-    fn next(&mut self, line: Line) -> Result<(Recorded, Snapshot), RecordError> {
+    fn next(&mut self, line: ReadLine<'_>) -> Result<(Recorded, Snapshot), RecordError> {
         let monotonic = seconds(Some(line.monotonic_s)).ok_or_else(|| RecordError::lost("its time is not valid"))?;
         apply(&mut self.machine, line.machine);
         self.machine.insert("time".into(), line.time.into());
@@ -337,9 +378,14 @@ impl State {
         let mut changed_ids = Vec::with_capacity(line.processes.len());
         for (key, changed) in line.processes {
             let id = identity(&key).ok_or_else(|| RecordError::lost("a process has no pid"))?;
-            let row = self.rows.entry(id).or_default();
-            apply(row, changed);
-            let sample: ProcessSample = Process::deserialize(&*row).map_err(|e| malformed(&e))?.into();
+            let sample = match self.rows.entry(id) {
+                Entry::Occupied(mut row) => row.get_mut().change(changed),
+                Entry::Vacant(row) => {
+                    row.insert(Row::Text(changed.to_owned()));
+                    read_process(changed)
+                }
+            };
+            let sample = sample.map_err(|e| malformed(&e))?;
             if sample.id != id {
                 return Err(RecordError::lost("a process has two pids"));
             }

@@ -1,11 +1,12 @@
 //! `zmtop why`: explains what happened to memory in a recording.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
+use super::runtime::Progress;
 use super::snapshot::{self, local_time, parse_at};
 use super::{Failure, black_box, complain, output_style, print, settings};
 use crate::cli::{Exit, Format, OutputArgs};
@@ -14,6 +15,7 @@ use crate::model::Snapshot;
 use crate::output::why::WhyReport;
 use crate::record::{Incident, IncidentKind, PRECISION, boot_digest};
 use crate::source::{Group, Recording, Source};
+use crate::units;
 use crate::why::explanation::{Event, EventKind, Explanation};
 use crate::why::{SHORT, Why};
 
@@ -123,6 +125,9 @@ fn explain_part(
     }
 }
 
+/// Number of snapshots that are read ahead.
+const AHEAD: usize = 4;
+
 /// Adds the snapshots up to a time. Returns the times of the first and the last one.
 fn push_until(
     why: &mut Why,
@@ -130,19 +135,42 @@ fn push_until(
     until: Option<SystemTime>,
 ) -> Result<Option<(SystemTime, SystemTime)>, Failure> {
     let mut span: Option<(SystemTime, SystemTime)> = None;
-    for found in source {
-        match found {
-            Ok(snapshot) if until.is_some_and(|until| snapshot.time > until) => break,
-            Ok(snapshot) => {
-                span = Some((span.map_or(snapshot.time, |(first, _)| first), snapshot.time));
-                why.push(&snapshot);
+    let mut progress = Progress::new();
+    let (name, mut count) = (source.name().to_owned(), 0);
+    std::thread::scope(|scope| {
+        // Reading takes as long as the rest.
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        let read_ahead = move || {
+            for found in source {
+                if sender.send(found).is_err() {
+                    break;
+                }
             }
-            // Use what can be read.
-            Err(error) if !error.ends() || span.is_some() => complain(&error.to_string()),
-            Err(error) => return Err(error.to_string().into()),
+        };
+        let thread = std::thread::Builder::new().name("zmtop-source".into());
+        thread
+            .spawn_scoped(scope, read_ahead)
+            .map_err(|error| error.to_string())?;
+        for found in receiver {
+            match found {
+                Ok(snapshot) if until.is_some_and(|until| snapshot.time > until) => break,
+                Ok(snapshot) => {
+                    let (first, last) = (span.map_or(snapshot.time, |(first, _)| first), snapshot.time);
+                    span = Some((first, last));
+                    why.push(&snapshot);
+                    count += 1;
+                    if count % 500 == 0 {
+                        let read = last.duration_since(first).unwrap_or_default();
+                        progress.show(|| format!("read {} of {name}", units::span(read)));
+                    }
+                }
+                // Use what can be read.
+                Err(error) if !error.ends() || span.is_some() => complain(&error.to_string()),
+                Err(error) => return Err(error.to_string().into()),
+            }
         }
-    }
-    Ok(span)
+        Ok(span)
+    })
 }
 
 /// Time before an event that is read, to find the growth.
