@@ -29,8 +29,8 @@ use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::namespace::{Mounts, Namespace};
+use crate::proc::no_fault::NoFault;
 use crate::proc::parse::{self, LineBuffer};
-use crate::proc::waiting::Waiting;
 use crate::proc::{clock, files, memory, pid as pid_files};
 use crate::units::Units;
 
@@ -67,7 +67,7 @@ struct Files {
     /// Room for entries of `pagemap`.
     entries: Vec<u8>,
     folder: PathBuf,
-    waiting: Waiting,
+    no_fault: NoFault,
 }
 
 impl Files {
@@ -90,7 +90,7 @@ impl Files {
             has_mappings: false,
             entries: Vec::new(),
             folder: dir.to_owned(),
-            waiting: Waiting::default(),
+            no_fault: NoFault::default(),
         })
     }
 
@@ -99,9 +99,9 @@ impl Files {
         self.pid = (proc == Path::new("/proc")).then_some(pid);
     }
 
-    /// Returns true if a read may wait for ever for one of these pages.
-    fn may_wait(&mut self, address: u64, len: u64) -> bool {
-        if !self.waiting.holds(address, len) {
+    /// Returns true if a read may cause a page fault where it must not.
+    fn may_fault(&mut self, address: u64, len: u64) -> bool {
+        if !self.no_fault.holds(address, len) {
             return false;
         }
         let size = self.page_size();
@@ -119,7 +119,7 @@ impl Files {
 
     fn read_regions(&mut self) -> std::io::Result<Vec<Region>> {
         self.maps.rewind()?;
-        self.waiting.clear();
+        self.no_fault.clear();
         let mut regions = Vec::new();
         let mut buffer = LineBuffer::<MAX_LINE>::default();
         let mut piece = vec![0; 32 << 10];
@@ -135,7 +135,7 @@ impl Files {
             }
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
-                self.waiting.add(&area, || (Mounts::read(&self.folder), shmem()));
+                self.no_fault.add(&area, || Mounts::read(&self.folder));
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
                 }
@@ -145,13 +145,6 @@ impl Files {
             });
         }
     }
-}
-
-/// Returns the device of memfds and of other anonymous shared memory.
-fn shmem() -> Option<(u32, u32)> {
-    let file = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
-    let device = rustix::fs::fstat(file).ok()?.st_dev;
-    Some((rustix::fs::major(device), rustix::fs::minor(device)))
 }
 
 /// Returns a mapping as a region, if it may be read and written.
@@ -169,14 +162,14 @@ fn region(area: &Area<'_>) -> Option<Region> {
 }
 
 impl Memory for Files {
-    /// Does not read a page that the process has not got in RAM, if it may never come.
+    /// Does not read a page that the process has not got in RAM, if a fault may last for ever or allocate memory.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        !self.may_wait(address, into.len() as u64) && self.memory.read_exact_at(into, address).is_ok()
+        !self.may_fault(address, into.len() as u64) && self.memory.read_exact_at(into, address).is_ok()
     }
 
     fn read_each(&mut self, addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
-        let may_wait = addresses.iter().any(|address| self.waiting.holds(*address, 32));
-        let pid = self.pid.filter(|_| !may_wait);
+        let may_fault = addresses.iter().any(|address| self.no_fault.holds(*address, 32));
+        let pid = self.pid.filter(|_| !may_fault);
         let count = pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
         let first = addresses.first().filter(|_| count.is_some() && !self.is_checked);
         if let Some(first) = first {
@@ -185,7 +178,7 @@ impl Memory for Files {
             self.is_checked = heap::read_alone(self, &[*first], &mut same) == 1 && same[0] == into[0];
         }
         let count = count.filter(|_| self.is_checked).unwrap_or(0);
-        if count == 0 && !addresses.is_empty() && !may_wait {
+        if count == 0 && !addresses.is_empty() && !may_fault {
             self.pid = None;
         }
         count + heap::read_alone(self, &addresses[count..], &mut into[count..])

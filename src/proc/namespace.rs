@@ -31,6 +31,9 @@ const LOCAL: [&str; 11] = [
     "tmpfs",
     "zfs",
 ];
+
+/// Those of them that keep their files in RAM.
+const IN_MEMORY: [&str; 5] = ["devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"];
 /// The folder of `fusectl`, which has an entry for each FUSE connection (`fuse.rst`), and its type.
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 const FUSE_CTL_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5543;
@@ -107,6 +110,17 @@ impl Mounts {
 
     fn is_trusted_device(&self, device: Device) -> bool {
         mount_lines(&self.own).any(|line| line.device() == Some(device) && !is_fuse(&line))
+    }
+
+    /// Returns the anonymous device numbers (major 0) of file systems on local disks, and of overlays that zmtop sees.
+    pub fn disk_devices(&self) -> HashSet<Device> {
+        let is_disk = |kind: &[u8]| {
+            let is = |names: &[&str]| names.iter().any(|name| name.as_bytes() == kind);
+            is(&LOCAL) && !is(&IN_MEMORY)
+        };
+        let own = mount_lines(&self.own).filter(|line| is_disk(line.kind) || line.kind == b"overlay");
+        let theirs = mount_lines(&self.theirs).filter(|line| is_disk(line.kind));
+        own.chain(theirs).filter_map(|line| line.device()).collect()
     }
 
     /// Returns the anonymous device numbers (major 0) of file systems whose pages come from RAM or a local disk, and of trusted overlays.

@@ -12,6 +12,7 @@ mod limits;
 mod memory;
 mod mounts;
 mod namespace;
+mod no_fault;
 mod objects;
 mod privilege;
 mod sent_signals;
@@ -21,7 +22,6 @@ mod statm;
 mod system;
 pub(crate) mod taskstats;
 mod ulimits;
-mod waiting;
 
 use proptest::prelude::*;
 use zmtop::proc::accounts;

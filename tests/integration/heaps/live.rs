@@ -175,6 +175,54 @@ fn a_static_program_has_a_heap_too() {
     assert_eq!(found.collect::<Vec<_>>(), arenas);
 }
 
+/// A static program without an arena, so that all its data is searched, with shared memory of which no page exists. For each line of
+/// input, it prints the number of blocks of that.
+const SPARSE: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+extern char __data_start, _end;
+int main(void) {
+    int fd = memfd_create("sparse", 0);
+    struct stat found;
+    char line[32];
+    ftruncate(fd, 64 << 20);
+    mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    // The list of a fresh arena points to itself.
+    for (unsigned long *word = (void *)&__data_start; word < (unsigned long *)&_end - 1; word++)
+        if (word[0] == (unsigned long)word - 16 && word[1] == word[0]) word[0] = word[1] = 0;
+    do {
+        fstat(fd, &found);
+        write(1, line, snprintf(line, sizeof line, "%ld\n", (long)found.st_blocks));
+    } while (read(0, line, sizeof line) > 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_read_allocates_no_page_of_shared_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "cc", SPARSE, "c", &["-O1", "-static", "-w"]);
+    let mut command = Command::new(&program);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut blocks = || {
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        line
+    };
+    assert_eq!(blocks(), "0\n");
+    let state = look(Path::new("/proc"), child.id(), Duration::from_secs(60)).unwrap();
+    assert!(state.heap.is_err(), "{:?}", state.heap);
+    child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(blocks(), "0\n");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
 #[test]
 fn processes_without_a_heap_say_why() {
     let mut child = Command::new("true").spawn().unwrap();
