@@ -226,7 +226,7 @@ struct Seen<'a> {
     is_partial: bool,
 }
 
-/// Where and when the last snapshot was made.
+/// The host and the time of the last snapshot.
 #[derive(Clone, Debug)]
 struct Previous {
     host: Arc<[u8]>,

@@ -80,7 +80,7 @@ pub enum CommandLines {
     None,
 }
 
-/// Where a recording is written.
+/// The destination of a recording.
 #[derive(Debug)]
 pub enum Place {
     Stream,

@@ -15,7 +15,7 @@ use crate::proc::files;
 
 /// Maximum size of a file, in bytes. The largest has a few KiB.
 const MAX_FILE: u64 = 1 << 20;
-/// Where distributions keep the zones.
+/// The folders in which distributions keep the zones.
 const ZONES: [&str; 3] = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/etc/zoneinfo"];
 
 /// Returns the time zone of the environment's `TZ`, or else that of `/etc/localtime`, or UTC. It is read once.

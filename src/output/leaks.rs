@@ -510,7 +510,7 @@ described_object! {
         "dangers": list(object(danger_fields())) => {
             report.dangers.iter().map(|one| danger(report, one)).collect::<Vec<_>>()
         },
-        /// Where tasks wait for memory.
+        /// The machine or the cgroups in which tasks wait for memory.
         "stalls": list(object(stall_fields())) => {
             report.stalls.iter().map(|one| stall(report, one)).collect::<Vec<_>>()
         },

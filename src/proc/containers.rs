@@ -21,7 +21,7 @@ pub struct Unnamed {
     pub id: Box<[u8]>,
     /// The unique id of its pod in Kubernetes, from the cgroup path.
     pub pod_uid: Option<Box<[u8]>>,
-    /// Where its names were found before.
+    /// The source of its names at the last lookup.
     pub source: Option<Source>,
 }
 
@@ -80,7 +80,7 @@ enum ListKind {
     Names,
 }
 
-/// Where the engines of one user keep their files.
+/// The files of the engines of one user.
 #[derive(Default)]
 struct Places {
     single: Vec<PerContainer>,

@@ -53,7 +53,7 @@ const WITHOUT_PAGES: [&[u8]; 19] = [
     b"tracefs",
 ];
 
-/// Where a file system keeps the pages of its files.
+/// The kind of a file system, and whether it holds the pages of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     pub kind: FileKind,

@@ -1,4 +1,4 @@
-//! Which processes share an address space, by `kcmp(2)`.
+//! Finds processes that share an address space, by `kcmp(2)`.
 //!
 //! Everything else that the kernel reports of an address space can be changed by its processes between two reads: its size,
 //! its figures, even the addresses of its program (`PR_SET_MM_MAP`). So all processes are compared with one another. As the

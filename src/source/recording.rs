@@ -65,7 +65,7 @@ struct Indexed {
     length: u64,
     groups: Vec<Group>,
     incidents: Vec<Incident>,
-    /// Where a later look continues: the beginning of the last group that may still grow.
+    /// The offset at which a later read continues: the beginning of the last group that may still grow.
     resume: u64,
 }
 

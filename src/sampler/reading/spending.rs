@@ -20,7 +20,7 @@ const MAX_AREAS: u64 = 1 << 30;
 /// Maximum number of bytes read of a `status`, for the users in its first lines.
 const MAX_STATUS: usize = 512;
 
-/// What was spent on each user, in one scan.
+/// The time and the text that one scan spent on each user.
 #[derive(Default)]
 pub(crate) struct Spending(Mutex<Users>);
 

@@ -38,6 +38,17 @@ fn pages_may_never_come_or_cost_memory() {
         // A mount that was detached is in no list, and its paths begin anywhere.
         ("rw-p 00000000 00:63 12 /memfd:x (deleted)", true),
     ];
+    for (line, is_held) in [
+        ("7f0000000000-7f0002001000 rw-p 00000000 08:01 12 /var/lib/db", true),
+        (
+            "7f0000000000-7f0002001000 r--p 00000000 08:01 12 /usr/bin/program",
+            false,
+        ),
+    ] {
+        let mut no_fault = NoFault::default();
+        no_fault.add(&Area::parse(line.as_bytes()).unwrap(), mounts);
+        assert_eq!(no_fault.holds(0x7f00_0000_0000, 8), is_held, "{line}");
+    }
     for (line, is_held) in cases {
         let mut no_fault = NoFault::default();
         let line = format!("7f0000000000-7f0000002000 {line}");
