@@ -27,8 +27,8 @@ impl NoFault {
         self.ranges.clear();
     }
 
-    /// Adds the next mapping of `maps`, unless it is anonymous, or private and of a program or library on a local disk. Its name does not count, because
-    /// the process chooses it. `mounts` reads the mounts of the process.
+    /// Adds the next mapping of `maps`, unless it is anonymous, or private and of a program or library on a local disk. Its name does
+    /// not count, because the process chooses it. `mounts` reads the mounts of the process.
     pub fn add(&mut self, area: &Area<'_>, mounts: impl FnOnce() -> Mounts) {
         let is_shared = area.permissions[3] == b's';
         if area.inode == 0 && !is_shared {

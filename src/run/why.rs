@@ -125,8 +125,8 @@ fn explain_part(
     }
 }
 
-/// Number of snapshots that are read ahead.
-const AHEAD: usize = 4;
+/// Number of snapshots that wait to be processed. One may have hundreds of thousands of processes.
+const AHEAD: usize = 1;
 
 /// Adds the snapshots up to a time. Returns the times of the first and the last one.
 fn push_until(
