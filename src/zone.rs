@@ -4,14 +4,12 @@
 //! regular files of a moderate size are read. `TZDIR` is ignored.
 
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::proc::files;
+use crate::proc::namespace::Namespace;
 
 /// Maximum size of a file, in bytes. The largest has a few KiB.
 const MAX_FILE: u64 = 1 << 20;
@@ -47,17 +45,10 @@ pub fn of_variable(value: &str) -> Option<TimeZone> {
     zone.or_else(|| TimeZone::posix(value).ok())
 }
 
-/// Reads the file of a zone, unless it is no regular file, too large or invalid.
+/// Reads the file of a zone, unless it is no regular file, too large, invalid, or served by another user's program.
 fn read(name: &str, path: &Path) -> Option<TimeZone> {
-    let pinned = openat(
-        CWD,
-        path.as_os_str().as_bytes(),
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .ok()?;
-    let file = files::open_pinned(pinned, OFlags::empty()).ok()?;
+    let file = Namespace::own().file(path).ok()?;
     let mut bytes = Vec::new();
-    std::fs::File::from(file).take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
     TimeZone::tzif(name, &bytes).ok()
 }

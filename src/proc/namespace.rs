@@ -17,22 +17,9 @@ use rustix::io::Errno;
 use super::files;
 use super::parse::{self, mount_lines};
 
-/// File systems with an anonymous device number (major 0) that keep their files in RAM or on a local disk.
-const LOCAL: [&str; 11] = [
-    "bcachefs",
-    "btrfs",
-    "devtmpfs",
-    "erofs",
-    "f2fs",
-    "hugetlbfs",
-    "ramfs",
-    "rootfs",
-    "squashfs",
-    "tmpfs",
-    "zfs",
-];
-
-/// Those of them that keep their files in RAM.
+/// File systems with an anonymous device number (major 0) that keep their files on a local disk.
+const ON_DISKS: [&str; 6] = ["bcachefs", "btrfs", "erofs", "f2fs", "squashfs", "zfs"];
+/// The same for those that keep their files in RAM.
 const IN_MEMORY: [&str; 5] = ["devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"];
 /// The folder of `fusectl`, which has an entry for each FUSE connection (`fuse.rst`), and its type.
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
@@ -114,22 +101,25 @@ impl Mounts {
 
     /// Returns the anonymous device numbers (major 0) of file systems on local disks, and of overlays that zmtop sees.
     pub fn disk_devices(&self) -> HashSet<Device> {
-        let is_disk = |kind: &[u8]| {
-            let is = |names: &[&str]| names.iter().any(|name| name.as_bytes() == kind);
-            is(&LOCAL) && !is(&IN_MEMORY)
-        };
-        let own = mount_lines(&self.own).filter(|line| is_disk(line.kind) || line.kind == b"overlay");
-        let theirs = mount_lines(&self.theirs).filter(|line| is_disk(line.kind));
-        own.chain(theirs).filter_map(|line| line.device()).collect()
+        self.devices(&[&ON_DISKS], false)
     }
 
     /// Returns the anonymous device numbers (major 0) of file systems whose pages come from RAM or a local disk, and of trusted overlays.
-    pub fn local_devices(&self) -> HashSet<Device> {
-        let is_local = |kind: &[u8]| LOCAL.iter().any(|name| name.as_bytes() == kind);
-        let own = mount_lines(&self.own).filter(|line| is_local(line.kind) || line.kind == b"overlay");
-        let theirs = mount_lines(&self.theirs)
-            .filter(|line| is_local(line.kind) || line.kind == b"overlay" && self.is_without_fuse);
-        own.chain(theirs).filter_map(|line| line.device()).collect()
+    fn local_devices(&self) -> HashSet<Device> {
+        self.devices(&[&ON_DISKS, &IN_MEMORY], self.is_without_fuse)
+    }
+
+    /// Returns the devices of file systems of these kinds, and of overlays: those of zmtop, and if they are trusted, those of the process.
+    fn devices(&self, kinds: &[&[&str]], trusts_overlays: bool) -> HashSet<Device> {
+        let is_one = |kind: &[u8]| kinds.iter().copied().flatten().any(|name| name.as_bytes() == kind);
+        let of = |lines: &[u8], trusts_overlays| {
+            let found =
+                mount_lines(lines).filter(|line| is_one(line.kind) || trusts_overlays && line.kind == b"overlay");
+            found.filter_map(|line| line.device()).collect::<HashSet<_>>()
+        };
+        let mut devices = of(&self.own, true);
+        devices.extend(of(&self.theirs, trusts_overlays));
+        devices
     }
 }
 

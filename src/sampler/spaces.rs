@@ -118,6 +118,13 @@ pub(crate) struct Peer {
     task: u32,
 }
 
+impl Peer {
+    /// Returns true if both are the same run of one process.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.serial, self.exec) == (other.serial, other.exec)
+    }
+}
+
 impl From<&ProcessRef> for Peer {
     fn from(process: &ProcessRef) -> Self {
         Self {
@@ -188,9 +195,7 @@ pub(crate) fn compare(peers: Peers, current: &Current, proc: &Path, reader: &mut
 
 /// Returns true if the process is no zombie, and started at `starttime` if that is known.
 pub(crate) fn is_current(target: &Target, starttime: Option<u64>, proc: &Path, buf: &mut [u8]) -> bool {
-    target.stat(proc, buf).is_ok_and(|len| {
-        pid::stat(&buf[..len], 1).is_ok_and(|glance| {
-            !glance.stat.is_zombie() && starttime.is_none_or(|starttime| glance.starttime == starttime)
-        })
+    target.is_there(proc, buf, |glance| {
+        !glance.stat.is_zombie() && starttime.is_none_or(|starttime| glance.starttime == starttime)
     })
 }

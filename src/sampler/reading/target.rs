@@ -17,7 +17,8 @@ use rustix::io::Errno;
 
 use crate::model::{Missing, Reading, Stat};
 use crate::own;
-use crate::proc::{clock, files, pid};
+use crate::proc::pid::{self, Glance};
+use crate::proc::{clock, files};
 
 /// Descriptors of one process: its directory and its `stat`.
 const PER_TARGET: usize = 2;
@@ -239,8 +240,13 @@ impl Target {
 
     /// Returns true if the process exists and started at `starttime`.
     pub(crate) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
-        self.stat(proc, buf)
-            .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
+        self.is_there(proc, buf, |glance| glance.starttime == starttime)
+    }
+
+    /// Returns true if the process exists and its `stat` fulfils a condition.
+    pub(crate) fn is_there(&self, proc: &Path, buf: &mut [u8], fulfils: impl FnOnce(&Glance<'_>) -> bool) -> bool {
+        let len = self.stat(proc, buf);
+        len.is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|glance| fulfils(&glance)))
     }
 
     /// Returns the user who started a program that has the set-user-ID bit, if the effective user `uid` is another one. If the target is

@@ -16,7 +16,7 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ pub(super) struct Comparisons {
     /// The number of the comparison, and when it started.
     number: u32,
     began: Duration,
-    /// The processes that were left out, each by its pid, with its serial number and number of execs then.
-    left_out: HashMap<u32, (u64, u32)>,
+    /// The processes that were left out.
+    left_out: Vec<Peer>,
     /// When all were last compared, and its CPU time.
     verified: Duration,
     cost: Duration,
@@ -60,10 +60,7 @@ impl Table {
         if verify {
             self.comparisons.verified = now;
         }
-        known.retain(|peer| {
-            let process = process_of(&self.entries, peer.pid);
-            process.is_some_and(|p| (p.serial, p.exec) == (peer.serial, peer.exec) && may_share(&p.stat))
-        });
+        known.retain(|peer| self.current(peer).is_some_and(|process| may_share(&process.stat)));
         let is_known: HashSet<u64> = known.iter().filter(|_| verify).map(|peer| peer.serial).collect();
         let mut new = Vec::new();
         for process in self
@@ -75,7 +72,7 @@ impl Table {
             if is_asked && may_share(&process.stat) {
                 let peer = Peer::from(&process.reference());
                 process.is_compared = true;
-                if self.comparisons.left_out.get(&peer.pid) != Some(&(peer.serial, peer.exec)) {
+                if !self.comparisons.left_out.iter().any(|other| other.is_same(&peer)) {
                     new.push(peer);
                 }
             }
@@ -112,13 +109,11 @@ impl Table {
         let Some(pair) = pair.filter(|_| since.is_some_and(|since| now.saturating_sub(since) >= allowed)) else {
             return false;
         };
-        let entries = &self.entries;
-        comparisons.left_out.retain(|pid, (serial, exec)| {
-            process_of(entries, *pid).is_some_and(|process| (process.serial, process.exec) == (*serial, *exec))
-        });
-        let left_out = pair.map(|peer| (peer.pid, (peer.serial, peer.exec)));
-        comparisons.left_out.extend(left_out);
         comparisons.running = None;
+        let mut left_out = std::mem::take(&mut comparisons.left_out);
+        left_out.extend(pair);
+        left_out.retain(|peer| self.current(peer).is_some());
+        self.comparisons.left_out = left_out;
         // The order is lost, too.
         let processes = self
             .entries
@@ -183,12 +178,14 @@ impl Table {
         doubtful
     }
 
+    /// Returns a process, unless it has ended or run exec since.
+    fn current(&self, peer: &Peer) -> Option<&Process> {
+        process_of(&self.entries, peer.pid).filter(|process| (process.serial, process.exec) == (peer.serial, peer.exec))
+    }
+
     /// Records that two processes share an address space, unless one of them has run exec since.
     fn set_shared_mm(&mut self, pair: [Peer; 2]) {
-        let current = |peer: Peer| {
-            let process = process_of(&self.entries, peer.pid)?;
-            ((process.serial, process.exec) == (peer.serial, peer.exec)).then_some(process.shared_mm)
-        };
+        let current = |peer: Peer| self.current(&peer).map(|process| process.shared_mm);
         let [Some(mine), Some(theirs)] = pair.map(current) else {
             return;
         };
