@@ -173,9 +173,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Gives the processes of each address space the same first process. Before, each that shares one has any other of them. `pairs` have
-/// one, too.
-fn set_shared(rows: &mut [ProcessSample], mut pairs: Vec<(Identity, Identity)>) {
-    pairs.extend(rows.iter().filter_map(|row| Some((row.id, row.shares_mm?))));
+/// one, too. The rows are sorted by pid.
+pub fn set_shared(rows: &mut [ProcessSample], mut pairs: Vec<(Identity, Identity)>) {
+    // The first one has none.
+    pairs.extend(rows.iter_mut().filter_map(|row| Some((row.id, row.shares_mm.take()?))));
     let mut parents: HashMap<u32, u32> = HashMap::new();
     for (one, other) in pairs {
         let firsts = [one, other].map(|id| first(&mut parents, id.pid));

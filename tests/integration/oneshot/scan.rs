@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use zmtop::model::{ProcessSample, Snapshot};
-use zmtop::sampler::one_shot::{SERVED, scan};
+use zmtop::sampler::one_shot::{SERVED, scan, set_shared};
 use zmtop::sampler::{Needs, Options, Policy, Scanner};
 
+use crate::support::rows::process;
 use crate::support::tree::ProcTree;
 use crate::support::{Owned, block_on, long};
 
@@ -100,4 +101,34 @@ fn another_tree_and_other_needs_are_left_to_the_scanner() {
     let tree = ProcTree::new();
     tree.process(7).write();
     assert!(scan(&tree.options(), SERVED).is_none());
+}
+
+#[test]
+fn the_first_process_of_an_address_space_stands_for_all_whatever_was_read_first() {
+    let rows = || -> Vec<_> { (1..=6).map(|pid| process(pid, 0, "program")).collect() };
+    let ids: Vec<_> = rows().iter().map(|row| row.id).collect();
+    // By pid: the processes that each was found to share with while it was read, the pairs found later, and the first ones.
+    let cases: [(&[(usize, usize)], &[(usize, usize)], [Option<usize>; 6]); 5] = [
+        (&[], &[], [None; 6]),
+        (&[(1, 0)], &[], [None, Some(0), None, None, None, None]),
+        (&[(0, 1)], &[(1, 0)], [None, Some(0), None, None, None, None]),
+        (&[(0, 4), (2, 0)], &[], [None, None, Some(0), None, Some(0), None]),
+        (
+            &[(5, 3)],
+            &[(3, 1), (2, 4)],
+            [None, None, None, Some(1), Some(2), Some(1)],
+        ),
+    ];
+    for (read, found, expected) in cases {
+        let mut rows = rows();
+        for (one, other) in read {
+            rows[*one].shares_mm = Some(ids[*other]);
+        }
+        set_shared(
+            &mut rows,
+            found.iter().map(|(one, other)| (ids[*one], ids[*other])).collect(),
+        );
+        let shared: Vec<_> = rows.iter().map(|row| row.shares_mm).collect();
+        assert_eq!(shared, expected.map(|at| at.map(|at| ids[at])), "{read:?} {found:?}");
+    }
 }
