@@ -103,12 +103,15 @@ fn another_tree_and_other_needs_are_left_to_the_scanner() {
     assert!(scan(&tree.options(), SERVED).is_none());
 }
 
+/// Pairs of places in a list of rows.
+type Pairs = &'static [(usize, usize)];
+
 #[test]
 fn the_first_process_of_an_address_space_stands_for_all_whatever_was_read_first() {
     let rows = || -> Vec<_> { (1..=6).map(|pid| process(pid, 0, "program")).collect() };
     let ids: Vec<_> = rows().iter().map(|row| row.id).collect();
     // By pid: the processes that each was found to share with while it was read, the pairs found later, and the first ones.
-    let cases: [(&[(usize, usize)], &[(usize, usize)], [Option<usize>; 6]); 5] = [
+    let cases: [(Pairs, Pairs, [Option<usize>; 6]); 5] = [
         (&[], &[], [None; 6]),
         (&[(1, 0)], &[], [None, Some(0), None, None, None, None]),
         (&[(0, 1)], &[(1, 0)], [None, Some(0), None, None, None, None]),
