@@ -237,6 +237,11 @@ impl History {
         self.config.own_pid = Some(pid);
     }
 
+    /// Returns the memory of the whole history as of the last snapshot, and its bound, in bytes.
+    pub const fn memory(&self) -> (u64, u64) {
+        (self.own_bytes, self.config.max_memory)
+    }
+
     /// Returns the memory of the whole history in bytes.
     pub fn bytes(&self) -> usize {
         let processes = self.processes.values().map(|process| process.bytes());

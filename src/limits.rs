@@ -268,7 +268,7 @@ impl Limits {
                 id,
             };
             if !done.insert(key.clone()) {
-                // Two containers of one name at once: the path tells them apart.
+                // Two containers of one name at once: the path distinguishes them.
                 key.id = Arc::clone(&path);
             }
             let is_known = self.followed.contains_key(&key);

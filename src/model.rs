@@ -27,6 +27,6 @@ pub use memory::Memory;
 pub use process::{Counted, Facts, Identity, Owner, ProcessSample, Replaced, Stat, Walk, tolerance};
 pub use reading::{Missing, Reading};
 pub use snapshot::{
-    Asked, Fleet, FleetHost, FleetRow, FleetStatus, RowChanges, Sampling, SelfCost, Snapshot, ToldVerdict,
+    Asked, Fleet, FleetHost, FleetRow, FleetStatus, RowChanges, Sampling, ScrapedVerdict, SelfCost, Snapshot,
 };
 pub use system::SystemSample;

@@ -36,7 +36,7 @@ struct RuleQueue {
 #[derive(Debug, Default)]
 struct Slot {
     /// The receiver got its fire, or is getting it now.
-    told: bool,
+    notified: bool,
     /// An event is being delivered.
     busy: bool,
     fired: Option<AlertEvent>,
@@ -58,8 +58,8 @@ impl Queue {
     /// are dropped. At four programs a second, this many take a receiver four minutes.
     pub const MAX_OVER: usize = 1000;
 
-    /// Adds an event. The receivers of the rule get a clear only if `tell_clear` is set.
-    pub fn push(&mut self, event: AlertEvent, tell_clear: bool) {
+    /// Adds an event. The receivers of the rule get a clear only if `notify_clear` is set.
+    pub fn push(&mut self, event: AlertEvent, notify_clear: bool) {
         let (rule, target) = (event.rule, event.target.clone());
         if self.rules.len() <= rule {
             self.rules.resize_with(rule + 1, RuleQueue::default);
@@ -75,14 +75,14 @@ impl Queue {
                     slot.fired = Some(event);
                 }
                 // The receiver got the fire, so the clear is all it needs.
-                Transition::Resolved(_) if slot.told => {
+                Transition::Resolved(_) if slot.notified => {
                     slot.fired = None;
-                    slot.cleared = tell_clear.then_some(event);
-                    slot.told = tell_clear;
+                    slot.cleared = notify_clear.then_some(event);
+                    slot.notified = notify_clear;
                 }
                 Transition::Resolved(_) if slot.fired.is_some() => {
                     slot.over = true;
-                    slot.cleared = tell_clear.then_some(event);
+                    slot.cleared = notify_clear.then_some(event);
                 }
                 // The fire was dropped.
                 Transition::Resolved(_) => {}
@@ -113,7 +113,7 @@ impl Queue {
         let mut next = None;
         self.change(rule, &target, |slot| {
             (slot.busy, slot.over) = (true, false);
-            slot.told = slot.fired.is_some();
+            slot.notified = slot.fired.is_some();
             next = slot.fired.take().or_else(|| slot.cleared.take());
         });
         next
@@ -153,7 +153,7 @@ impl Queue {
         if slot.over {
             self.over.insert((slot.since, rule, target.clone()));
         }
-        if slot.waits() || slot.busy || slot.told {
+        if slot.waits() || slot.busy || slot.notified {
             queue.slots.insert(target.clone(), slot);
         }
     }

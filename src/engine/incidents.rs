@@ -49,8 +49,8 @@ impl Incidents {
         for (at, kill) in &kills {
             // What was kept of earlier runs is no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
-                let told = kill.text(NAME, Units::Auto);
-                add(IncidentKind::Kill, format!("{}: {}", told.who(), told.why()));
+                let text = kill.text(NAME, Units::Auto);
+                add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()));
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();

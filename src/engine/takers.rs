@@ -1,7 +1,7 @@
 //! Chooses the processes whose heaps are read while a limit is near.
 //!
 //! When a limit is less than two minutes ahead, the heap of the process that grows is read, and once more whenever that process
-//! has doubled, so that a recording can tell what it was. Pure: the caller reads the heap.
+//! has doubled, so that a recording shows what it was. Pure: the caller reads the heap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

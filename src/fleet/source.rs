@@ -14,7 +14,7 @@ use crate::model::kill::OomCounts;
 use crate::model::system::{AccountingInputs, Pressure};
 use crate::model::{
     Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling,
-    SelfCost, Snapshot, Stat, SystemSample, ToldVerdict, Walk,
+    ScrapedVerdict, SelfCost, Snapshot, Stat, SystemSample, Walk,
 };
 use crate::order;
 use crate::text;
@@ -494,7 +494,7 @@ impl GroupRow {
         };
         let growing_for = get(Field::GrowingFor).and_then(time);
         let rank = get(Field::Verdict).or_else(|| get(Field::Steady));
-        let verdict = rank.map(|rank| ToldVerdict {
+        let verdict = rank.map(|rank| ScrapedVerdict {
             rank,
             slope: get(Field::Slope).and_then(slope).unwrap_or(0.0),
             confidence: get(Field::Confidence).unwrap_or(0.0).clamp(0.0, 1.0),

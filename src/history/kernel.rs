@@ -230,7 +230,7 @@ impl KernelHistories {
         if let Some(found) = newly_read(&tables.sites, &mut last.sites) {
             let names: Vec<_> = found.sites.iter().map(site_name).collect();
             let sizes = found.sites.iter().map(|site| site.figures.size);
-            // A site may allocate reclaimable file pages as well, and does not tell them apart.
+            // A site may allocate reclaimable file pages as well, and does not distinguish them.
             let lines = names.iter().zip(sizes).map(|(name, size)| (&**name, size, false));
             self.sites.push(lines, MIN_SITE, tick);
         }

@@ -249,35 +249,35 @@ impl Kill {
             Some(name) => text::cut(&name, width),
             None => cut_path(path, width),
         };
-        let mut told = match (&self.victim(), &self.known) {
+        let mut text = match (&self.victim(), &self.known) {
             (Ok(victim), Some(known)) => match &self.event.daemon {
                 Some(daemon) => text_of_daemon(daemon, victim, &name(known), self.held().unwrap_or(0), path, units),
                 None => text_of_victim(victim, &name(known), path, units),
             },
             (_, known) => {
-                let mut told = text_of(&self.event, width, units);
+                let mut text = text_of(&self.event, width, units);
                 if let Some(known) = known {
-                    told.victim = format!("{} {}", known.id.pid, name(known));
+                    text.victim = format!("{} {}", known.id.pid, name(known));
                     let had = units::bytes(known.footprint, units);
-                    told.growth = format!("; {}", told.reason);
-                    told.reason = "it ended when a kill was counted".into();
-                    told.had = format!(", and it had {had}");
+                    text.growth = format!("; {}", text.reason);
+                    text.reason = "it ended when a kill was counted".into();
+                    text.had = format!(", and it had {had}");
                 }
                 if let Some(cgroup) = &self.cgroup {
-                    told.victim = format!("{} of {}", told.victim, path(cgroup));
+                    text.victim = format!("{} of {}", text.victim, path(cgroup));
                 }
-                told
+                text
             }
         };
         if let Some(grower) = &self.grower {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
             let name = text::cut(&grower.name, width);
             let all = if pid.is_empty() { " (all its processes)" } else { "" };
-            told.grower = format!("; {pid}{name}{all} had grown most");
+            text.grower = format!("; {pid}{name}{all} had grown most");
             let (bytes, over) = (units::bytes(grower.bytes, units), units::span(grower.over));
-            told.growth = format!(", +{bytes} in {over}");
+            text.growth = format!(", +{bytes} in {over}");
         }
-        told
+        text
     }
 
     /// Removes the reason of a kill without a report if its cgroup is not in the group that was killed just before: it was

@@ -185,8 +185,8 @@ impl History {
         };
         process.push(sample, Tick { taken, ..tick }, self.number, pass.rested.now, unjudged);
         if let Some(fleet) = &pass.snapshot.fleet {
-            let told = fleet.rows.get(at).and_then(|row| row.verdict.as_ref());
-            if process.row.set_told(told) {
+            let scraped = fleet.rows.get(at).and_then(|row| row.verdict.as_ref());
+            if process.row.set_scraped(scraped) {
                 self.growing.insert(sample.id);
             } else {
                 self.growing.remove(&sample.id);

@@ -17,7 +17,7 @@ use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::model::process::ProcessSample;
-use crate::model::snapshot::ToldVerdict;
+use crate::model::snapshot::ScrapedVerdict;
 use crate::trend::parameters::WARM_UP;
 use crate::trend::{Judgement, MIN_OBSERVED, Metric, Verdict};
 
@@ -846,9 +846,10 @@ impl RowHistory {
     }
 
     /// Sets the verdict to one that a host exported; if `None` or invalid, to none. Returns true if it is growth.
-    pub(super) fn set_told(&mut self, told: Option<&ToldVerdict>) -> bool {
+    pub(super) fn set_scraped(&mut self, scraped: Option<&ScrapedVerdict>) -> bool {
         self.evaluation = Evaluation::default();
-        let Some((told, verdict)) = told.and_then(|told| Some((told, Verdict::from_rank(told.rank)?))) else {
+        let Some((scraped, verdict)) = scraped.and_then(|scraped| Some((scraped, Verdict::from_rank(scraped.rank)?)))
+        else {
             return false;
         };
         self.evaluation.is_steady = verdict == Verdict::Steady;
@@ -856,9 +857,9 @@ impl RowHistory {
             let judgement = Judgement {
                 verdict,
                 metric: Metric::Held,
-                slope: told.slope,
-                confidence: told.confidence,
-                since: told.since,
+                slope: scraped.slope,
+                confidence: scraped.confidence,
+                since: scraped.since,
                 ..Judgement::NONE
             };
             self.evaluation.latest = Some(Box::new(Latest {

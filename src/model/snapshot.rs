@@ -229,12 +229,12 @@ pub struct FleetRow {
     /// `None` if not exported.
     pub processes: Option<u64>,
     /// The host's own verdict; `None` if not exported.
-    pub verdict: Option<ToldVerdict>,
+    pub verdict: Option<ScrapedVerdict>,
 }
 
 /// A verdict exported by a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ToldVerdict {
+pub struct ScrapedVerdict {
     /// See [`Verdict::rank`](crate::trend::Verdict::rank).
     pub rank: f64,
     /// In bytes per second.

@@ -279,9 +279,9 @@ impl<'a> LeaksReport<'a> {
     fn write_kills(&self, is_of_cgroup: bool, out: &mut dyn Write) -> io::Result<()> {
         let is_wanted = |kill: &&&Kill| (kill.event.cause() == KillCause::Cgroup) == is_of_cgroup;
         for kill in self.kills.iter().filter(is_wanted) {
-            let told = kill.text(NAME_WIDTH, self.style.units);
+            let text = kill.text(NAME_WIDTH, self.style.units);
             let ago = units::span(self.history.suspends().elapsed(kill.at, self.snapshot.monotonic));
-            writeln!(out, "KILLED: {}, {ago} ago: {}", told.who(), told.why())?;
+            writeln!(out, "KILLED: {}, {ago} ago: {}", text.who(), text.why())?;
         }
         Ok(())
     }

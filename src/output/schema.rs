@@ -50,7 +50,7 @@ fn document(schema: &Schema) -> Object<'static> {
     let base = Object::default()
         .put("title", schema.name)
         .put("description", schema.help);
-    // The name tells documents apart.
+    // The name distinguishes documents.
     let fields = schema.fields.iter().map(|field| match &*field.name {
         "schema" => (field, property(field).put("const", schema.name)),
         _ => (field, property(field)),

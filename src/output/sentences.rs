@@ -129,24 +129,24 @@ impl Sentences {
         let is_old = |kill: &OomKill| kill.monotonic().is_some_and(|at| at < begun);
         let new = kills.filter(|kill| !is_old(kill) && !self.kills.contains(&id_of_kill(kill)));
         new.map(|kill| {
-            let told = kills::text_of(kill, NAME_WIDTH, Units::Auto);
-            let by = match told.by.strip_prefix("the ") {
+            let text = kills::text_of(kill, NAME_WIDTH, Units::Auto);
+            let by = match text.by.strip_prefix("the ") {
                 Some(rest) => format!("The {rest}"),
-                None => told.by,
+                None => text.by,
             };
             match &kill.victim {
                 Ok(victim) => format!(
                     "{by} killed {}, process {}: {}. It had {}{}.",
                     text::cut(&victim.comm, NAME_WIDTH),
                     victim.pid,
-                    told.reason,
+                    text.reason,
                     units::in_words(victim.rss),
                     victim.many_page_tables().map_or_else(String::new, |bytes| format!(
                         " and {} of page tables",
                         units::in_words(bytes)
                     )),
                 ),
-                Err(_) => format!("{by} killed a process: {}.", told.reason),
+                Err(_) => format!("{by} killed a process: {}.", text.reason),
             }
         })
         .collect()

@@ -130,29 +130,29 @@ impl WhyReport<'_> {
     /// Returns the sentences on what happened.
     fn happened(&self) -> Vec<String> {
         let e = self.explanation;
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         match e.event.kind {
             EventKind::Kill | EventKind::Stall => {}
             EventKind::Reboot => {
                 let last = self.time(e.event.time);
-                told.push(match e.resumed.map(|time| self.time(time)) {
+                sentences.push(match e.resumed.map(|time| self.time(time)) {
                     Some(next) => format!("The machine rebooted between the snapshots of {last} and {next}."),
                     None => format!("The machine rebooted after the snapshot of {last}."),
                 });
                 if e.event.is_sudden == Some(true) {
-                    told.push(
+                    sentences.push(
                         "Before that, zmtop was not asked to end: the power failed, or the machine panicked or was \
                          reset (unless only zmtop was killed)."
                             .into(),
                     );
                 }
                 if !e.event.is_short {
-                    told.push("Memory was not short then, so it does not explain the reboot.".into());
+                    sentences.push("Memory was not short then, so it does not explain the reboot.".into());
                 }
             }
             EventKind::End => {
                 let last = self.time(e.recorded[1]);
-                told.push(format!(
+                sentences.push(format!(
                     "The recording ends at {last}{}.",
                     self.ahead()
                         .map_or_else(|| ", while memory was short".into(), |ahead| format!(", while {ahead}"),)
@@ -166,21 +166,21 @@ impl WhyReport<'_> {
                 } else {
                     "The danger passed, and nothing was killed."
                 };
-                told.push(format!("{ahead}. {then}"));
+                sentences.push(format!("{ahead}. {then}"));
             }
-            EventKind::Chosen => told.push(format!(
+            EventKind::Chosen => sentences.push(format!(
                 "Nothing happened within ten minutes of that time. This is the state at {}.",
                 self.time(e.event.time)
             )),
-            EventKind::Nothing => told.push(
+            EventKind::Nothing => sentences.push(
                 "No process was killed for lack of memory, no limit was about to be reached, and no task waited long \
                  for memory."
                     .into(),
             ),
         }
-        told.extend(self.killed());
-        told.extend(self.waited());
-        told
+        sentences.extend(self.killed());
+        sentences.extend(self.waited());
+        sentences
     }
 
     /// Returns the clause on the limit ahead: `memory was full in 8 s at its pace (120M left)`.
@@ -200,8 +200,10 @@ impl WhyReport<'_> {
 
     fn killed(&self) -> Vec<String> {
         let e = self.explanation;
-        let mut told = Vec::new();
-        let Some(first) = e.victims.first() else { return told };
+        let mut sentences = Vec::new();
+        let Some(first) = e.victims.first() else {
+            return sentences;
+        };
         let kill = first.kill.text(NAME, self.style.units);
         let by = match &first.kill.event.daemon {
             Some(_) => kill.by.clone(),
@@ -212,7 +214,7 @@ impl WhyReport<'_> {
         let growth = if unseen { &*kill.growth } else { "" };
         let (victim, reason, limit) = (self.victim(&first.kill), &kill.reason, &kill.limit);
         let group = kill.group.strip_prefix(", killed").unwrap_or(&kill.group);
-        told.push(if first.kill.known.is_none() && first.kill.event.victim.is_err() {
+        sentences.push(if first.kill.known.is_none() && first.kill.event.victim.is_err() {
             format!("{by} killed {victim}{group}. Which process is unknown: {reason}.")
         } else {
             format!("{by} killed {victim}{group}: {reason}{limit}{growth}.")
@@ -226,7 +228,7 @@ impl WhyReport<'_> {
             let tables = tables.map_or_else(String::new, |tables| {
                 format!(" and {} of page tables", self.bytes(tables))
             });
-            told.push(format!("The victim had {held}{place}{tables}."));
+            sentences.push(format!("The victim had {held}{place}{tables}."));
         }
         let also = e.victims.iter().skip(1);
         let names: Vec<_> = also.take(ALSO_KILLED).map(|victim| self.victim(&victim.kill)).collect();
@@ -237,21 +239,21 @@ impl WhyReport<'_> {
             } else {
                 String::new()
             };
-            told.push(format!("Also killed: {}{more}.", names.join(", ")));
+            sentences.push(format!("Also killed: {}{more}.", names.join(", ")));
         }
         if e.is_before_recording() {
-            told.push("That was before the recording began. It is known only from the kernel's log.".into());
+            sentences.push("That was before the recording began. It is known only from the kernel's log.".into());
             if e.others.is_empty() {
-                told.push("Nothing has happened since.".into());
+                sentences.push("Nothing has happened since.".into());
             }
         }
         if let (EventKind::Kill, Some(resumed)) = (e.event.kind, e.resumed) {
             let resumed = self.time(resumed);
-            told.push(format!(
+            sentences.push(format!(
                 "Within seconds, the machine rebooted; the next snapshot is of {resumed}."
             ));
         }
-        told
+        sentences
     }
 
     fn waited(&self) -> Vec<String> {
@@ -265,7 +267,7 @@ impl WhyReport<'_> {
             percent(waiting.share),
             seconds(waiting.lasted.max(Duration::from_secs(1))),
         );
-        let mut told = vec![if waiting.is_throttled {
+        let mut sentences = vec![if waiting.is_throttled {
             format!(
                 "The kernel slowed {place} down at its memory.high limit for {lasted}: some task waited {share} of the time."
             )
@@ -280,7 +282,7 @@ impl WhyReport<'_> {
         if let Some((id, name, bytes)) = &waiting.waiter {
             let rate = self.bytes(*bytes as u64);
             let name = text::cut(name, NAME);
-            told.push(if *bytes > 0.0 {
+            sentences.push(if *bytes > 0.0 {
                 format!(
                     "{name} (pid {}) waited most: it read {rate}/s of its memory back in.",
                     id.pid
@@ -290,9 +292,9 @@ impl WhyReport<'_> {
             });
         }
         if e.event.kind == EventKind::Stall {
-            told.push("Nothing was killed.".into());
+            sentences.push("Nothing was killed.".into());
         }
-        told
+        sentences
     }
 
     /// Returns the name of a victim: `seller --all (pid 181)`.
@@ -313,7 +315,7 @@ impl WhyReport<'_> {
         let pace = pace.map_or_else(String::new, |pace| format!(" ({})", units::pace(pace)));
         let since = self.moment().checked_sub(rise.over + rise.rest);
         let since = since.map_or_else(String::new, |time| self.time(time));
-        let told = if rise.is_new {
+        let sentences = if rise.is_new {
             format!("to {to} within {over} of its start at {since}{pace}")
         } else if rise.is_cut {
             format!("from {from} to {to} in {over}{pace}, and was already growing when the recording began")
@@ -323,17 +325,17 @@ impl WhyReport<'_> {
         // Only as long as it lived.
         let rest = rise.rest.saturating_sub(grower.ended.unwrap_or_default());
         if rest > rise.over {
-            format!("{told}, then hardly grew for {}", seconds(rest))
+            format!("{sentences}, then hardly grew for {}", seconds(rest))
         } else {
-            told
+            sentences
         }
     }
 
     /// Returns the known facts about a grower, except its growth.
     fn remarks(&self, grower: &Grower) -> String {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if let Some(ended) = grower.ended {
-            told.push(format!(", and ended {} before", seconds(ended)));
+            sentences.push(format!(", and ended {} before", seconds(ended)));
         }
         if let Some(place) = &grower.place {
             let kind = match place.by {
@@ -343,24 +345,24 @@ impl WhyReport<'_> {
             let is_known = self.explanation.cgroup.as_deref() == Some(&*place.name);
             if !is_known {
                 let name = text::truncate_start(&text::safe(&place.name), NAME);
-                told.push(format!(", in {kind} {name}"));
+                sentences.push(format!(", in {kind} {name}"));
                 let more = place.rise.filter(|rise| rise.bytes() > grower.rise.bytes() / 4 * 5);
                 if let Some(rise) = more {
-                    told.push(format!(", which grew by {} in all", self.bytes(rise.bytes())));
+                    sentences.push(format!(", which grew by {} in all", self.bytes(rise.bytes())));
                 }
             }
         }
         if let Some((name, bytes)) = &grower.cache {
             let name = text::cut(name, NAME);
-            told.push(format!("; {} of it in the slab cache {name}", self.bytes(*bytes)));
+            sentences.push(format!("; {} of it in the slab cache {name}", self.bytes(*bytes)));
         }
         if let Some(kind) = grower.made_of.filter(|kind| *kind != MadeOf::Anonymous) {
-            told.push(format!("; nearly all of it is {}", kind.id()));
+            sentences.push(format!("; nearly all of it is {}", kind.id()));
         }
         if grower.verdict == Verdict::Leaking {
-            told.push("; its growth looked like a leak".to_owned());
+            sentences.push("; its growth looked like a leak".to_owned());
         }
-        told.concat()
+        sentences.concat()
     }
 
     /// Returns the sentences on what had grown.
@@ -389,7 +391,7 @@ impl WhyReport<'_> {
         };
         let what = format!("What {most} was {}: {rise}{remarks}.", memory_of(first));
         let victim = e.victims.first();
-        let mut told = vec![match victim.map(|victim| victim.role) {
+        let mut sentences = vec![match victim.map(|victim| victim.role) {
             Some(Role::Grower) => format!("The victim itself had grown: {rise}{remarks}."),
             Some(Role::Member) => {
                 let which = if is_user(first) { "whose total memory" } else { "which" };
@@ -423,21 +425,21 @@ impl WhyReport<'_> {
         for other in e.growers.iter().skip(1).filter(|grower| !is_victim(grower)) {
             let name = memory_of(other);
             let is_named = matches!(other.key, RowKey::Process(_) | RowKey::Group(_)) && !is_user(other);
-            told.push(format!(
+            sentences.push(format!(
                 "{} had grown, too: {}{}.",
                 if is_named { name } else { capital(&name) },
                 self.rise(other),
                 self.remarks(other)
             ));
         }
-        told.extend(unexplained);
+        sentences.extend(unexplained);
         if e.unreadable > 0 {
-            told.push(format!(
+            sentences.push(format!(
                 "The memory of {} could not be read, so it may have grown as well.",
                 counted(e.unreadable as u64, "process")
             ));
         }
-        told
+        sentences
     }
 
     /// Returns the sentence on the fall of available memory, if the growth that is named explains little of it.
@@ -459,7 +461,7 @@ impl WhyReport<'_> {
         let e = self.explanation;
         let known =
             |taker: &&Taker| taker.heap.is_ok() || taker.kept_by.is_some() || self.largest_mapping(taker).is_some();
-        let told = e.takers.iter().filter(known).map(|taker| {
+        let sentences = e.takers.iter().filter(known).map(|taker| {
             let before = e.event.time.duration_since(taker.time).unwrap_or_default();
             let before = if before < Duration::from_secs(1) {
                 String::new()
@@ -492,7 +494,7 @@ impl WhyReport<'_> {
                 ),
             }
         });
-        told.collect()
+        sentences.collect()
     }
 
     /// Returns the mapping with most of the memory of a process: `[heap] (1.2G)`. `None` if it is not known, or is less than half.
@@ -534,11 +536,11 @@ impl WhyReport<'_> {
         let Some(now) = e.machine.first().filter(|_| !e.is_before_recording()) else {
             return Vec::new();
         };
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if let (Ok(available), Ok(total)) = (now.available, now.total) {
             let is_short = (available as f64) < total as f64 * SHORT;
             let (available, total) = (self.bytes(available), self.bytes(total));
-            told.push(match (is_short, &e.cgroup) {
+            sentences.push(match (is_short, &e.cgroup) {
                 (true, _) if now.available == Ok(0) => format!("The machine had none of its {total} available."),
                 (true, _) => format!("The machine had only {available} of {total} available."),
                 (false, Some(_)) => {
@@ -547,7 +549,7 @@ impl WhyReport<'_> {
                 (false, None) => format!("The machine had {available} of {total} available."),
             });
         }
-        told.push(match (now.swap_used, now.swap_total) {
+        sentences.push(match (now.swap_used, now.swap_total) {
             (_, Ok(0)) => "It has no swap.".into(),
             (Ok(used), Ok(total)) if used > 0 => {
                 let before = e.machine.get(1);
@@ -568,15 +570,15 @@ impl WhyReport<'_> {
         });
         match now.stalled {
             Ok(share) if share >= WAITS && e.waiting.is_none() => {
-                told.push(format!(
+                sentences.push(format!(
                     "All tasks waited for memory {} of the time (PSI).",
                     percent(share)
                 ));
             }
             _ => {}
         }
-        told.retain(|one| !one.is_empty());
-        told
+        sentences.retain(|one| !one.is_empty());
+        sentences
     }
 
     /// Returns the line on the worst moment of a recording in which nothing happened.
@@ -585,25 +587,25 @@ impl WhyReport<'_> {
         if e.event.kind != EventKind::Nothing {
             return Vec::new();
         }
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         let now = e.machine.first().and_then(|point| point.available.ok());
         if let Some((time, available, total)) = e.worst.available
             // Less than at the end, by what is worth a word.
             && now.is_none_or(|now| now.saturating_sub(available) as f64 >= total as f64 * WORSE)
         {
             let (available, total, time) = (self.bytes(available), self.bytes(total), self.time(time));
-            told.push(format!(
+            sentences.push(format!(
                 "Least memory was available at {time}: {available} of {total}. --at {time} explains it."
             ));
         }
         if let Some((time, share)) = e.worst.stalled.filter(|(_, share)| *share >= WAITS) {
             let time = self.time(time);
-            told.push(format!(
+            sentences.push(format!(
                 "Tasks waited most at {time}: all tasks waited {} of the time.",
                 percent(share)
             ));
         }
-        told
+        sentences
     }
 
     /// Returns how long before the moment a point was: `10 min before`.
@@ -629,7 +631,7 @@ impl WhyReport<'_> {
             )];
         }
         let exits = e.brief.iter().take(BRIEF);
-        let told = exits.map(|exit| {
+        let sentences = exits.map(|exit| {
             let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
@@ -652,12 +654,12 @@ impl WhyReport<'_> {
                 units::span(exit.lifetime)
             )
         });
-        let mut told: Vec<_> = told.collect();
-        if let Some(first) = told.first_mut() {
+        let mut sentences: Vec<_> = sentences.collect();
+        if let Some(first) = sentences.first_mut() {
             *first = format!("Between two snapshots, {first}");
-            told.push("RSS includes shared pages. A page that the process maps twice counts twice.".into());
+            sentences.push("RSS includes shared pages. A page that the process maps twice counts twice.".into());
         }
-        told
+        sentences
     }
 
     fn write_holders(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -791,12 +793,12 @@ impl WhyReport<'_> {
         } else {
             time
         };
-        let told = format!(
+        let sentences = format!(
             "Other events: {}{more}. To explain one: zmtop why --at {time}",
             shown.join(", ")
         );
         writeln!(out)?;
-        write_wrapped(out, &told)
+        write_wrapped(out, &sentences)
     }
 }
 

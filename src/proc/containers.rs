@@ -140,7 +140,7 @@ impl Finder {
                     let Some(names) = names.get(key) else { continue };
                     let mut names = names.clone();
                     if place.kind == ListKind::Pods {
-                        // The directory does not tell which of the pod's containers this is.
+                        // The directory does not say which of the pod's containers this is.
                         let id = &container.id[..container.id.len().min(12)];
                         names.name = [&names.name, &b"/"[..], id].concat().into();
                     }

@@ -79,11 +79,11 @@ pub struct DrmClient {
 struct Region<'a> {
     name: &'a [u8],
     /// Resident bytes; the same under its older name; and all allocated bytes.
-    told: [Option<Reading<u64>>; 3],
+    sizes: [Option<Reading<u64>>; 3],
 }
 
 impl Region<'_> {
-    /// The prefixes of the keys of [`Region::told`].
+    /// The prefixes of the keys of [`Region::sizes`].
     const KEYS: [&'static [u8]; 3] = [b"drm-resident-", b"drm-memory-", b"drm-total-"];
 
     fn is_ram(&self) -> bool {
@@ -127,9 +127,9 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
                     continue;
                 }
                 if known.is_none() {
-                    regions.push(Region { name, told: [None; 3] });
+                    regions.push(Region { name, sizes: [None; 3] });
                 }
-                regions[at].told[place] = Some(size(value).ok_or(Missing::Malformed));
+                regions[at].sizes[place] = Some(size(value).ok_or(Missing::Malformed));
             }
         }
     }
@@ -137,7 +137,7 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
         return None;
     }
     for region in &regions {
-        let bytes = region.told.iter().find_map(|told| *told);
+        let bytes = region.sizes.iter().find_map(|size| *size);
         let Some(bytes) = bytes else { continue };
         // If all of the device's memory is its own, it uses no RAM.
         if client.ram == Err(Missing::Unsupported) {
@@ -264,12 +264,12 @@ fn numbered(name: &str, id: Reading<u64>) -> String {
 pub fn registered_buffers(fdinfo: &[u8]) -> (Vec<(u64, u64)>, bool) {
     let lines = fdinfo.split(|b| *b == b'\n');
     let mut lines = lines.skip_while(|line| !line.starts_with(b"UserBufs:"));
-    let told = lines.next().map(|line| line[b"UserBufs:".len()..].trim_ascii());
-    let told = told.and_then(number).unwrap_or(0);
+    let count = lines.next().map(|line| line[b"UserBufs:".len()..].trim_ascii());
+    let count = count.and_then(number).unwrap_or(0);
     // The next section starts without indentation.
     let lines = lines.take_while(|line| line.starts_with(b" "));
     let ranges: Vec<_> = lines.filter_map(buffer).collect();
-    let is_short = (ranges.len() as u64) < told;
+    let is_short = (ranges.len() as u64) < count;
     (ranges, is_short)
 }
 

@@ -109,7 +109,7 @@ pub fn file_systems(mountinfo: &[u8]) -> impl Iterator<Item = ((u32, u32), Optio
 /// Returns the cached part of a regular file. Reads no page of it. Calls `progress` between slow system calls.
 ///
 /// # Errors
-/// [`Missing::Denied`] if the kernel does not tell this user: `cachestat` (since 6.15) and `mincore` (since 5.2) tell
+/// [`Missing::Denied`] if the kernel does not report this to the user: `cachestat` (since 6.15) and `mincore` (since 5.2) report
 /// only the owner of a file and users with write access. `mincore` then says that all of it is cached.
 pub fn figures(file: BorrowedFd<'_>, stat: &Statx, is_overlay: bool, progress: &dyn Fn()) -> Reading<CacheFigures> {
     let counted = if is_overlay {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -93,19 +94,19 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     };
     let (time, code) = (time_of("--for", &args.time)?, time_of("--code", &args.code)?);
     let proc = Path::new("/proc");
-    let mut state = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
+    let mut state = shown(pid, || heaps::look(proc, pid, LIMIT)).map_err(|why| refusal(pid, why))?;
     let doors = runtimes::open(proc, &state);
     for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
         let times = if time.is_some() { ", twice" } else { "" };
         complain(&format!("{pid}: {cost}{times}"));
     }
-    let look = || doors.iter().map(|door| door.look(accepted)).collect();
+    let look = || shown(pid, || doors.iter().map(|door| door.look(accepted)).collect());
     state.runtimes = look();
     if let Some(time) = time.filter(|_| state.can_change()) {
         let start = Instant::now();
         let (_sender, never) = mpsc::channel();
         wait(time, "reading again in", &never);
-        let again = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
+        let again = shown(pid, || heaps::look(proc, pid, LIMIT)).map_err(|why| refusal(pid, why))?;
         let before = std::mem::replace(&mut state, again);
         state.runtimes = look();
         state.compare(&before, start.elapsed());
@@ -155,6 +156,23 @@ fn record(doors: &[Door], state: &mut State, accepted: Accepted, time: Duration)
             door.record(time, accepted, || wait(time, "recording for", &is_interrupted), runtime);
         }
         Ok(())
+    })
+}
+
+/// Returns the result of a read. Once the read takes a second, shows for how long it has been running: a runtime may take
+/// minutes to answer.
+fn shown<T>(pid: u32, read: impl FnOnce() -> T) -> T {
+    let (end, is_ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (start, mut progress) = (Instant::now(), Progress::new());
+            while is_ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                progress.show(|| format!("reading the heap of process {pid} for {}", span(start.elapsed())));
+            }
+        });
+        let result = read();
+        drop(end);
+        result
     })
 }
 

@@ -237,15 +237,15 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     }
 }
 
-/// Starts the consumers of this machine's snapshots. With `is_told`, a warning has already reported why nothing can be written.
-fn start_outlets(config: &mut Config, is_told: bool, env: &Env) -> Outlets {
+/// Starts the consumers of this machine's snapshots. With `is_reported`, a warning has already reported why nothing can be written.
+fn start_outlets(config: &mut Config, is_reported: bool, env: &Env) -> Outlets {
     let mut outlets = Outlets {
         looks: config.settings.sampler.heaps.then(Looks::default),
         ..Outlets::default()
     };
     match black_box::start(&config.settings.record, env) {
         Ok(recorder) => outlets.recorder = recorder.map(Arc::new),
-        Err(_) if is_told => {}
+        Err(_) if is_reported => {}
         Err(why) => config.warnings.push(format!("no black box: {why}")),
     }
     match black_box::kernel_log(&config.settings.record) {

@@ -209,7 +209,7 @@ fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History
         complain(&what.text());
     }
     if plan.is_live() && plan.args.format == Format::Table {
-        tell_kills(&snapshot, plan.settings.ui.units);
+        print_kills(&snapshot, plan.settings.ui.units);
     }
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     let mut printer = Printer::new(plan);
@@ -251,12 +251,12 @@ fn read_heaps(snapshot: &mut Snapshot, options: &Options) {
 type Asked = (&'static str, ColumnId);
 
 /// Reports the OOM kills of the last ten minutes, newest first.
-fn tell_kills(snapshot: &Snapshot, units: Units) {
+fn print_kills(snapshot: &Snapshot, units: Units) {
     for kill in snapshot.oom_kills.iter().rev() {
-        let told = kills::text_of(kill, 120, units);
+        let text = kills::text_of(kill, 120, units);
         let ago = kill.monotonic().map(|at| snapshot.monotonic.saturating_sub(at));
         let ago = ago.map_or(String::new(), |ago| format!(", {} ago", units::span(ago)));
-        complain(&format!("KILLED: {} by {}{ago}: {}", told.victim, told.by, told.why()));
+        complain(&format!("KILLED: {} by {}{ago}: {}", text.victim, text.by, text.why()));
     }
 }
 

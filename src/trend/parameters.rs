@@ -78,7 +78,7 @@ parameters! {
         /// Time within which a limit must be reached, at the present total pace, to be reported as a danger; at most four times
         /// as long as growth has been observed.
         danger: Duration = Duration::from_secs(1800), "duration",
-            "alarms that need no action yet", "countdown::a_limit_is_told_once_it_is_near";
+            "alarms that need no action yet", "countdown::a_limit_is_reported_once_it_is_near";
     }
     fixed {
         /// Floors of a horizon: enough to fit a line and a curve, few enough to fit them at every evaluation.
@@ -163,7 +163,7 @@ parameters! {
             "variation within the range that the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
         /// Minimum share of its growth that a leak must have requested within its window.
         MIN_REQUESTED_SHARE: f64 = 0.75, "1",
-            "buffer pools and virtual machines, which fill memory that they requested long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
+            "buffer pools and virtual machines, which fill memory that they requested long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_distinguished_from_those_that_fill";
         /// Share of its window that a leak must stand for to be called.
         STANDING_SHARE: f64 = 0.15, "1",
             "noise taken for a leak in one of thousands of evaluations: without it 41 of 360 harmless series are called instead of none", "corpus: w-walk w-flicker w-fill-slow-exp";
@@ -226,7 +226,7 @@ parameters! {
             "even growth after a step of ten seconds or more that seems to level off: with 1 for up to seven minutes", "steps::even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called";
         /// Time that a program may need to warm up, which is excluded when judging leaks.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
-            "even growth that seems to level off after a faster start", "services::services_that_leak_are_told_from_those_that_fill";
+            "even growth that seems to level off after a faster start", "services::services_that_leak_are_distinguished_from_those_that_fill";
         /// Maximum share of a program's age that is excluded as its warm-up.
         MAX_WARM_UP_SHARE: u32 = 8, "1/share",
             "excluding most of a young program", "corpus: w-young w-after-fill";
@@ -280,20 +280,20 @@ parameters! {
             Duration::from_secs(256),
             Duration::from_secs(512),
         ], "durations",
-            "a momentary pace taken for a lasting one", "countdown::a_limit_is_told_once_it_is_near";
+            "a momentary pace taken for a lasting one", "countdown::a_limit_is_reported_once_it_is_near";
         /// Time for which a pace is extrapolated, as a multiple of the observed growth. At 4 a limit is reported when a fifth of
         /// the time to it has passed.
         DANGER_REACH: f64 = 4.0, "1",
             "dangers reported for compilers and test runs: in 45 minutes on a machine with twice as much left as they take, 469 s at 15, 85 s at 4; with four times as much left 364 s at 15, 13 s at 5, none at 4", "countdown::a_pace_is_not_known_for_longer_than_it_lasted countdown::builds_and_test_runs_are_no_danger";
         /// The same for the limit of a cgroup, which has fewer programs, so that its pace is more regular.
         CGROUP_REACH: f64 = 8.0, "1",
-            "dangers reported for builds in a container", "countdown::a_limit_of_a_cgroup_is_told_within_15_seconds";
+            "dangers reported for builds in a container", "countdown::a_limit_of_a_cgroup_is_reported_within_15_seconds";
         /// Share of a fall up to which it counts as not begun.
         DANGER_ONSET: f64 = 0.05, "1",
             "a pause before the growth taken for a part of it", "countdown::a_pace_is_not_known_for_longer_than_it_lasted";
         /// Time to a limit that is reported however short the observed growth.
         URGENT: Duration = Duration::from_secs(60), "duration",
-            "memory that is full before it is reported", "countdown::less_than_a_minute_is_told_within_three_seconds";
+            "memory that is full before it is reported", "countdown::less_than_a_minute_is_reported_within_three_seconds";
         /// Minimum distance of three values with two falls, for an urgent danger.
         SURGE_STEP: Duration = Duration::from_millis(750), "duration",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
@@ -308,22 +308,22 @@ parameters! {
             "a danger that outlasts the kill of its cause", "countdown::a_kill_ends_it_at_once";
         /// Share of the highest value that must have remained at an earlier low, for a similar fall to be harmless.
         SAFE_TOOTH: f64 = 0.125, "1",
-            "a process that is killed and fills the memory again, taken for a collector", "countdown::what_was_used_up_before_is_told_again";
+            "a process that is killed and fills the memory again, taken for a collector", "countdown::what_was_used_up_before_is_reported_again";
         /// Minimum fall from a quarter of a window to the next one, as a share of the mean.
         DANGER_EVENNESS: f64 = 0.35, "1",
-            "a fall that has ended, or a step", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
+            "a fall that has ended, or a step", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_reported";
         /// Minimum number of values in a quarter.
         DANGER_VALUES: usize = 3, "values",
-            "a meaningless median", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
+            "a meaningless median", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_reported";
         /// Time for which a danger is still reported without such a pace, unless memory is at rest.
         DANGER_PAUSE: Duration = Duration::from_secs(10), "duration",
-            "dangers that come and go", "countdown::a_limit_is_told_once_it_is_near";
+            "dangers that come and go", "countdown::a_limit_is_reported_once_it_is_near";
         /// Bounds of the time at rest after which a danger is over.
         DANGER_REST: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)], "durations",
             "a pace still reported after growth stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
         /// This time as a share of the window of the pace.
         DANGER_REST_SHARE: f64 = 1.0 / 16.0, "1",
-            "a danger that ends at every pause of slow growth", "countdown::a_limit_is_told_once_it_is_near";
+            "a danger that ends at every pause of slow growth", "countdown::a_limit_is_reported_once_it_is_near";
         /// Maximum pace at rest, as a share of the pace.
         DANGER_REST_PACE: f64 = 0.2, "1",
             "a pace still reported after growth stopped", "countdown::it_is_over_at_once_when_the_growth_stops";

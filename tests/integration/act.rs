@@ -90,7 +90,7 @@ fn a_signal_reaches_the_pinned_process() {
 }
 
 #[test]
-fn a_zombie_is_told_apart() {
+fn a_zombie_is_distinguished() {
     let mut child = Own::sleep();
     let (pinned, id) = (child.pin().unwrap(), child.id());
     child.0.kill().unwrap();

@@ -143,7 +143,7 @@ fn caches_as_data() {
 }
 
 #[test]
-fn without_the_caches_their_sums_are_told() {
+fn without_the_caches_their_sums_are_reported() {
     let tree = machine();
     std::fs::remove_file(tree.path("proc/slabinfo")).unwrap();
     let (code, out, err) = slab(&tree, "");

@@ -221,7 +221,7 @@ fn taken() -> Vec<Snapshot> {
 }
 
 #[test]
-fn what_took_the_memory_is_told_as_it_was_read_before() {
+fn what_took_the_memory_is_reported_as_it_was_read_before() {
     let found = explain(taken(), None).unwrap();
     let said = text(&found);
     let line = "At 00:01:20, 40 s before, importer (pid 7) had 57.0M of its 60.0M in use inside malloc, and 2.0M free there; kept by \
@@ -825,7 +825,7 @@ fn the_slab_cache_that_took_the_memory_is_named() {
 }
 
 #[test]
-fn if_nothing_happened_the_worst_moment_is_told() {
+fn if_nothing_happened_the_worst_moment_is_reported() {
     let dip = |second: u64| if (30..40).contains(&second) { 300 } else { 30 };
     let snapshots = (0..60).map(|second| machine(second, vec![holding(6, "calm", "/", dip(second))]));
     let found = explain(snapshots, None).unwrap();
@@ -870,7 +870,7 @@ fn two_kills() -> Vec<Snapshot> {
 }
 
 #[test]
-fn a_service_that_is_killed_again_and_again_is_told_once() {
+fn a_service_that_is_killed_again_and_again_is_reported_once() {
     let told = text(&explain(kills(5), None).unwrap());
     let others = "Other events: kill of importer (4 times, last at 01:17:00). To explain one: zmtop why --at 01:17:00";
     assert!(told.ends_with(others), "{told}");
@@ -908,7 +908,7 @@ fn of_several_events_the_last_or_the_nearest_is_explained() {
 }
 
 #[test]
-fn a_kill_before_the_recording_and_an_unknown_victim_are_told_as_such() {
+fn a_kill_before_the_recording_and_an_unknown_victim_are_reported_as_such() {
     let old = killed(3, 1, 7, "importer", 138, Some("/shop"));
     let with = |snapshots: Vec<Snapshot>, kill: &OomKill| {
         snapshots

@@ -30,7 +30,7 @@ pub struct ScopeReading {
     /// The cgroup, and its ancestors that have a limit.
     levels: Vec<Level>,
     /// The lowest effective limit that the cgroup itself reports (v1). It includes limits that are not visible.
-    told_limit: Option<u64>,
+    limit_in_stat: Option<u64>,
     stat: Stat,
     kernel_total: Reading<u64>,
     pressure: Reading<Pressure>,
@@ -177,7 +177,7 @@ impl Place {
         ScopeReading {
             place: self.clone(),
             levels: directories.iter().enumerate().filter_map(level).collect(),
-            told_limit: stat
+            limit_in_stat: stat
                 .get(b"hierarchical_memory_limit")
                 .ok()
                 .filter(|limit| *limit < figures::NO_LIMIT),
@@ -322,7 +322,7 @@ impl ScopeReading {
         Self {
             place: self.place.clone(),
             levels: Vec::new(),
-            told_limit: None,
+            limit_in_stat: None,
             stat,
             kernel_total: Err(Missing::TimedOut),
             pressure: Err(Missing::TimedOut),
@@ -332,7 +332,7 @@ impl ScopeReading {
     }
 
     fn effective(&self) -> Reading<Option<u64>> {
-        least(self.levels.iter().map(Level::limit).chain([Ok(self.told_limit)]))
+        least(self.levels.iter().map(Level::limit).chain([Ok(self.limit_in_stat)]))
     }
 
     fn fault(&self) -> Missing {
@@ -388,7 +388,7 @@ impl ScopeReading {
 
     /// Returns the kernel memory that no other figure includes.
     fn other_kernel(&self) -> Reading<u64> {
-        const TOLD: [&[u8]; 8] = [
+        const KNOWN: [&[u8]; 8] = [
             b"slab_reclaimable",
             b"slab_unreclaimable",
             b"kernel_stack",
@@ -398,8 +398,8 @@ impl ScopeReading {
             b"vmalloc",
             b"zswap",
         ];
-        let told = TOLD.iter().filter_map(|name| self.stat.get(name).ok());
-        less(self.kernel_total, Ok(told.fold(0, u64::saturating_add)))
+        let known = KNOWN.iter().filter_map(|name| self.stat.get(name).ok());
+        less(self.kernel_total, Ok(known.fold(0, u64::saturating_add)))
     }
 
     /// Returns the system's figures with the cgroup's in place of the machine's. Figures that no cgroup has are

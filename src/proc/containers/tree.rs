@@ -11,7 +11,7 @@ use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::number;
 
-/// Age from which a change of a file is safe to tell from the next one by its time.
+/// Age from which a change of a file can be distinguished from the next one by its time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// The root directory of the machine whose processes are read, for the files of one user's engines. Links in it cannot lead out of

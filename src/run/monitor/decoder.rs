@@ -68,7 +68,7 @@ pub struct Decoder {
     /// The next character has Alt.
     alt: bool,
     /// The beginning of the sequence was reported as a key, so the rest is discarded.
-    is_told: bool,
+    is_reported: bool,
     /// The arrival times of its first byte and of its last byte.
     begun: Duration,
     last: Duration,
@@ -83,7 +83,7 @@ impl Decoder {
             state: State::Ground,
             buffer: Vec::new(),
             alt: false,
-            is_told: false,
+            is_reported: false,
             begun: Duration::ZERO,
             last: Duration::ZERO,
             is_awaiting,
@@ -94,7 +94,7 @@ impl Decoder {
     /// Returns the time at which [`expire`](Self::expire) is due if no bytes arrive before.
     pub fn deadline(&self) -> Option<Duration> {
         let wait = match self.state {
-            State::Escape if !self.is_told => ESC_WAIT,
+            State::Escape if !self.is_reported => ESC_WAIT,
             // The expected answer may continue however late.
             State::Held(b']') if self.is_awaiting => return None,
             State::Held(_) => HOLD,
@@ -111,7 +111,7 @@ impl Decoder {
             match self.state {
                 State::Escape => {
                     self.key(KeyCode::Esc.into());
-                    self.is_told = true;
+                    self.is_reported = true;
                 }
                 State::Held(byte) => {
                     self.key(sequence::key_of_byte(byte));
@@ -123,7 +123,7 @@ impl Decoder {
                 }
                 State::Text(text) => {
                     self.alt_key(text);
-                    self.is_told = true;
+                    self.is_reported = true;
                 }
                 State::Paste(_) => self.paste(),
                 _ => {}
@@ -155,7 +155,7 @@ impl Decoder {
         let Some(first) = bytes.first() else { return true };
         match self.state {
             State::Ground | State::TextEnd => true,
-            State::Escape if !self.is_told => true,
+            State::Escape if !self.is_reported => true,
             State::Escape => {
                 let is_rest = is_rest_of_escape(bytes);
                 let is_awaited = *first == b']' && self.is_awaiting;
@@ -173,7 +173,7 @@ impl Decoder {
                 let is_awaited = self.is_awaiting && begins_answer(&whole);
                 let is_answer = text == OSC && (is_awaited || has_colour(&whole));
                 // A person may type digits after `]` or Alt-].
-                let is_begun = self.is_told && self.buffer.is_empty() && text == OSC;
+                let is_begun = self.is_reported && self.buffer.is_empty() && text == OSC;
                 let is_typed = is_begun && !whole.contains(&b';');
                 let in_time = now.saturating_sub(self.begun) <= LATE && is_plausible(text, &whole);
                 !whole.is_empty() && (is_answer || (in_time && !is_typed))
@@ -260,7 +260,7 @@ impl Decoder {
         match byte {
             0x1b => {
                 self.buffer.clear();
-                (self.state, self.alt, self.is_told, self.begun) = (State::Escape, false, false, now);
+                (self.state, self.alt, self.is_reported, self.begun) = (State::Escape, false, false, now);
             }
             0x00..=0x7f => {
                 // Drop an unfinished multi-byte character, and its Alt.
@@ -294,16 +294,16 @@ impl Decoder {
 
     fn escape(&mut self, byte: u8, is_last: bool, now: Duration) {
         match byte {
-            b'[' | b'O' | b']' | b'P' | b'_' if self.is_told && is_last => self.state = State::Held(byte),
+            b'[' | b'O' | b']' | b'P' | b'_' if self.is_reported && is_last => self.state = State::Held(byte),
             b'[' | b'O' | b']' | b'P' | b'_' | b'^' | b'X' => self.begin(byte),
             0x1b => {
-                if !self.is_told {
+                if !self.is_reported {
                     self.key(KeyCode::Esc.into());
                 }
                 self.restart(byte, now);
             }
             _ => {
-                (self.state, self.alt) = (State::Ground, !self.is_told);
+                (self.state, self.alt) = (State::Ground, !self.is_reported);
                 self.ground(byte, now);
             }
         }
@@ -345,7 +345,7 @@ impl Decoder {
 
     fn end(&mut self, typed: Option<Typed>) {
         let is_whole = self.buffer.len() <= MAX_SEQUENCE;
-        self.typed.extend(typed.filter(|_| is_whole && !self.is_told));
+        self.typed.extend(typed.filter(|_| is_whole && !self.is_reported));
         self.buffer.clear();
         self.state = State::Ground;
     }
@@ -361,7 +361,7 @@ impl Decoder {
     fn paste(&mut self) {
         let text = String::from_utf8_lossy(&self.buffer).into_owned();
         self.buffer.clear();
-        if !self.is_told && !text.is_empty() {
+        if !self.is_reported && !text.is_empty() {
             self.typed.push(Typed::Paste(text));
         }
     }
@@ -376,7 +376,7 @@ impl Decoder {
     /// Returns true if a string sequence that has only begun may be a character typed with Alt.
     const fn is_alt_key(&self) -> bool {
         let is_awaited = matches!(self.state, State::Text(OSC)) && self.is_awaiting;
-        self.buffer.is_empty() && !self.is_told && !is_awaited
+        self.buffer.is_empty() && !self.is_reported && !is_awaited
     }
 
     fn alt_key(&mut self, text: u8) {

@@ -38,7 +38,7 @@ pub(super) struct Keeper {
     env: Env,
     namespaces: String,
     /// True if a failure to write or read the history was already reported.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Keeper {
@@ -52,7 +52,7 @@ impl Keeper {
             file,
             env: env.clone(),
             namespaces,
-            is_told: false,
+            is_reported: false,
         };
         let file = text::safe(keeper.file.as_os_str().as_encoded_bytes());
         match keeper.read() {
@@ -60,7 +60,7 @@ impl Keeper {
                 let reason = error.to_string();
                 let reason = text::safe(reason.as_bytes());
                 warnings.push(format!("nothing is kept: {file}: {reason}; it is left alone"));
-                keeper.is_told = true;
+                keeper.is_reported = true;
             }
             Ok(bytes) => match bytes.map(|bytes| past::unpack(&bytes, &keeper.namespaces)).transpose() {
                 Err(why) => warnings.push(format!("history not loaded: {file}: {why}")),
@@ -108,7 +108,7 @@ impl Keeper {
                 }
                 (written, verdicts) = (Instant::now(), current);
                 if let Err(error) = self.write(&state)
-                    && !std::mem::replace(&mut self.is_told, true)
+                    && !std::mem::replace(&mut self.is_reported, true)
                 {
                     let file = text::safe(self.file.as_os_str().as_encoded_bytes());
                     let reason = error.to_string();

@@ -135,7 +135,7 @@ impl FileReader {
     }
 
     /// Returns the file system of a device; `None` if its files have no pages. `mountinfo` lists the mounts of the process
-    /// that shows a file of it; `statfs` tells the type of one that is in no list. It may ask a server, so it comes last.
+    /// that shows a file of it; `statfs` returns the type of one that is in no list. It may ask a server, so it comes last.
     fn file_system(
         &self,
         device: (u32, u32),

@@ -81,7 +81,7 @@ impl CloseLooks {
         if row.stat.lacks_memory().is_some() {
             return;
         }
-        // The path of the program tells whether its library is needed.
+        // The path of the program shows whether its library is needed.
         if may_be_jvm(&row.facts) && row.facts.exe != Err(Missing::Pending) {
             jobs.extend(self.jvm_job(row, now));
         }

@@ -72,7 +72,7 @@ fn lines(app: &App, width: usize) -> Vec<(String, Style)> {
     let mut lines = remarks(app);
     let names = alerts.events().iter().map(|event| text::safe(event.name.as_bytes()));
     let name_width = names.map(|name| text::width(&name)).max().unwrap_or(0).min(NAME_WIDTH);
-    // Only the newest event about a target tells its present state.
+    // Only the newest event about a target has its current state.
     let mut seen = HashSet::new();
     lines.extend(alerts.events().iter().map(|event| {
         let is_newest = seen.insert((event.rule, &event.target));

@@ -115,7 +115,7 @@ impl Popup for CacheList {
             grid.draw_row(buf, y, |at| {
                 let width = usize::from(grid.cell(y, at).width);
                 let text = match columns[at].label {
-                    // The end of a path tells files apart.
+                    // The end of a path distinguishes files.
                     Label::Group => text::truncate_start(&text::safe(&file.path), width),
                     _ => cell(&(columns[at].value)(&row), app.screen.units, width).text,
                 };

@@ -53,6 +53,9 @@ fn figures(app: &App) -> Vec<Figure> {
     if let Some(why) = &app.config_fault {
         figures.push(("Config", format!("{why}; the previous config is in force")));
     }
+    let (used, most) = app.engine.history.memory();
+    let [used, most] = [used, most].map(|bytes| units::bytes(bytes, Units::Auto));
+    figures.push(("History", format!("{used} of at most {most} (history.max_memory)")));
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
     }

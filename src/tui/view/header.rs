@@ -621,26 +621,26 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
     let Some((kill, of_group, more)) = history.shown_kill() else {
         return line;
     };
-    let told = kill.text(name_width(width), app.screen.units);
+    let text = kill.text(name_width(width), app.screen.units);
     line.text(95, " ✖ KILLED ", theme.killed);
-    line.text(92, format!(" {}", told.victim), theme.text);
+    line.text(92, format!(" {}", text.victim), theme.text);
     let by = if kill.event.daemon.is_some() { 86 } else { 50 };
-    line.text(by, format!(" by {}", told.by), theme.dim);
+    line.text(by, format!(" by {}", text.by), theme.dim);
     line.text(
         80,
         format!(", {} ago", units::span(history.elapsed_since(kill.at))),
         theme.text,
     );
-    line.text(88, format!(": {}", told.reason), theme.warning);
-    line.text(78, told.limit, theme.warning);
-    line.text(60, told.had + &told.page_tables, theme.text);
+    line.text(88, format!(": {}", text.reason), theme.warning);
+    line.text(78, text.limit, theme.warning);
+    line.text(60, text.had + &text.page_tables, theme.text);
     let with = match of_group {
-        0 => told.group,
+        0 => text.group,
         others => format!(", with {others} more of its group"),
     };
     line.text(62, with, theme.text);
-    line.text(77, told.grower, theme.warning);
-    line.text(55, told.growth, theme.text);
+    line.text(77, text.grower, theme.warning);
+    line.text(55, text.growth, theme.text);
     if more > 0 {
         line.text(76, format!("  {more} more"), theme.dim);
     }
@@ -672,12 +672,12 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         let facts = snapshot.row(id).map(|row| &*row.facts);
         labels::process(id, facts, name_width(width))
     };
-    let told = stall.text(snapshot, name, name_width(width), app.screen.units);
-    let is_thrash = !told.waiting.is_empty();
-    line.text(90, format!(" {}", told.waiting), theme.text);
-    line.text(if is_thrash { 80 } else { 90 }, told.waiter, theme.warning);
-    line.text(if is_thrash { 75 } else { 85 }, told.reason, theme.text);
-    line.text(60, told.note, theme.dim);
+    let text = stall.text(snapshot, name, name_width(width), app.screen.units);
+    let is_thrash = !text.waiting.is_empty();
+    line.text(90, format!(" {}", text.waiting), theme.text);
+    line.text(if is_thrash { 80 } else { 90 }, text.waiter, theme.warning);
+    line.text(if is_thrash { 75 } else { 85 }, text.reason, theme.text);
+    line.text(60, text.note, theme.dim);
     if let Some((id, pace)) = stall.taker {
         line.text(70, format!("  {} takes {}", name(id), units::pace(pace)), theme.warning);
     }

@@ -67,7 +67,7 @@ fn with_shipped_settings_it_is_said_once_and_then_its_last_state() {
 }
 
 #[test]
-fn no_regular_swing_is_told_on_and_on() {
+fn no_regular_swing_is_reported_on_and_on() {
     let settings = [(0, 0), (10, 600), (0, 600), (10, 0)];
     let (settings, periods) = if long() {
         (&settings[..], &[2, 40, 840, 200][..])

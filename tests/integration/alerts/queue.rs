@@ -43,7 +43,7 @@ fn letter(event: &AlertEvent) -> char {
 }
 
 #[test]
-fn the_receiver_is_told_in_order_and_ends_in_the_true_state() {
+fn the_receiver_is_reported_in_order_and_ends_in_the_true_state() {
     // Each step: F and C happen, `s` starts what is next, `e` ends it. The letters in the second text were told.
     for (tell_clear, steps, expected) in [
         (true, "FseCse", "FC"),

@@ -104,7 +104,7 @@ fn formats_that_lack_something_are_named_before_anything_is_changed() {
 }
 
 #[test]
-fn another_user_is_told_who_may() {
+fn another_user_is_reported_who_may() {
     if !rustix::process::geteuid().is_root() {
         skip("becoming another user needs root");
         return;

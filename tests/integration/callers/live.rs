@@ -160,7 +160,7 @@ fn the_next_start_removes_what_a_killed_one_left_and_nothing_else() {
 }
 
 #[test]
-fn events_that_are_lost_are_told() {
+fn events_that_are_lost_are_reported() {
     let Some(out) = script(
         r#"
         $CALLERS --for 2s --format json &

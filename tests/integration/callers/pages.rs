@@ -86,7 +86,7 @@ fn times_are_those_that_the_kernel_printed() {
 }
 
 #[test]
-fn lost_events_are_told_by_the_page_behind_them() {
+fn lost_events_are_reported_by_the_page_behind_them() {
     let layout = layout("missed");
     let raw = fixture("missed.raw");
     let missed: Vec<Missed> = raw.chunks(4096).map(|page| layout.open(page).unwrap().missed).collect();

@@ -144,7 +144,7 @@ fn call_sites_as_a_table() {
 }
 
 #[test]
-fn what_is_not_whole_is_told() {
+fn what_is_not_whole_is_reported() {
     let mut callers = callers();
     callers.trace = Trace {
         lost: Some(77),

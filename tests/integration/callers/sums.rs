@@ -198,7 +198,7 @@ fn what_zmtop_takes_is_at_no_site_and_its_frees_are_nobody_elses() {
 }
 
 #[test]
-fn what_is_followed_is_bounded_and_the_rest_is_told() {
+fn what_is_followed_is_bounded_and_the_rest_is_reported() {
     let mut tally = Tally::default();
     let pointer = |n: usize| 0x1000 + n as u64 * 8;
     for n in 0..MAX_LIVE + 10 {

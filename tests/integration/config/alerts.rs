@@ -178,7 +178,7 @@ on = "system"
 }
 
 #[test]
-fn what_is_no_array_of_tables_is_told_so() {
+fn what_is_no_array_of_tables_is_reported_so() {
     for (text, expected) in [
         (
             "alert = 3",

@@ -92,7 +92,7 @@ fn a_view_that_is_not_there_names_those_that_are() {
 }
 
 #[test]
-fn a_faulty_view_is_told_with_its_line_and_is_no_config() {
+fn a_faulty_view_is_reported_with_its_line_and_is_no_config() {
     let folder = Folder::new();
     let base = Settings::default();
     let file = file_of(&folder.config(), "web");

@@ -45,7 +45,7 @@ fn rows_are_groups_of_hosts_to_filter_and_to_sum() {
 }
 
 #[test]
-fn rows_are_shown_before_all_of_their_figures_are_told() {
+fn rows_are_shown_before_all_of_their_figures_are_reported() {
     let mut series = Series::new(&["web1:9464"]);
     series.withheld = Some("uss");
     let server = Server::start(series);
@@ -162,7 +162,7 @@ fn a_server_that_was_not_ready_is_asked_again_soon() {
 }
 
 #[test]
-fn warnings_doubles_and_clocks_are_told() {
+fn warnings_doubles_and_clocks_are_reported() {
     type Change = fn(&mut Series);
     let cases: [(Change, &str); 3] = [
         (
@@ -216,7 +216,7 @@ fn a_clock_that_steps_back_neither_stops_the_screen_nor_is_passed_over() {
 }
 
 #[test]
-fn the_past_that_failed_is_asked_for_again_while_rows_are_told() {
+fn the_past_that_failed_is_asked_for_again_while_rows_are_reported() {
     let mut series = Series::new(&["web1:9464"]);
     series.failing = 2;
     let server = Server::start(series);

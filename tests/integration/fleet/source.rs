@@ -381,7 +381,7 @@ fn figures_beyond_all_bounds_do_no_harm() {
 }
 
 #[test]
-fn sums_and_pressures_of_hosts_are_told_apart() {
+fn sums_and_pressures_of_hosts_are_distinguished() {
     let sums = r#"{"status":"success","data":{"result":[
         {"metric":{"__name__":"zmtop_system_memory_total_bytes"},"value":[1000,"1048576"]}]}}"#;
     let pressures = r#"{"status":"success","data":{"result":[

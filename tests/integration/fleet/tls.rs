@@ -50,7 +50,7 @@ fn a_token_on_its_way_to_another_host_is_warned_of() {
 }
 
 #[test]
-fn certificates_that_cannot_be_read_are_told() {
+fn certificates_that_cannot_be_read_are_reported() {
     let url = "https://127.0.0.1:9090";
     let mut pty = Pty::zmtop((120, 24), &["fleet", "--prometheus", url, "--ca-file", "/nowhere"]);
     pty.wait_for("/nowhere");

@@ -182,7 +182,7 @@ fn a_pool_that_fills_and_stays_is_none() {
 }
 
 #[test]
-fn fellows_that_all_grow_are_told_of_once() {
+fn fellows_that_all_grow_are_reported_of_once() {
     let grows = |n: u64, second: u64| 50.0 + (second - 100_000) as f64 / 60.0 * (1.0 + n as f64 / 20.0);
     let seen = watch(|second| {
         let of = |n: u64| server(10 + n as u32, 0, grows(n, second) + noise(n as u32, second));
@@ -204,7 +204,7 @@ fn fellows_that_all_grow_are_told_of_once() {
 }
 
 #[test]
-fn one_that_grows_among_many_is_told_of_by_itself() {
+fn one_that_grows_among_many_is_reported_of_by_itself() {
     let seen = watch(|second| {
         let grown = |n: u64| if n == 7 { (second - 100_000) as f64 / 12.0 } else { 0.0 };
         let of = |n: u64| server(10 + n as u32, 0, 50.0 + grown(n) + noise(n as u32, second));

@@ -90,7 +90,7 @@ fn noise(minutes: f64) -> f64 {
 }
 
 #[test]
-fn growing_numbers_are_told_from_pools_builds_and_loads() {
+fn growing_numbers_are_distinguished_from_pools_builds_and_loads() {
     use Began::{ByInit, Children, Left};
     type Case = (&'static str, Began, u64, fn(f64) -> f64, [Option<u64>; 2]);
     let never = [None, None];
@@ -182,7 +182,7 @@ fn growing_numbers_are_told_from_pools_builds_and_loads() {
 }
 
 #[test]
-fn orphans_are_told_from_children_and_daemons() {
+fn orphans_are_distinguished_from_children_and_daemons() {
     let young = Duration::from_secs(BEGAN - 5);
     let born = |pid: u32, ppid: u32, session: u32| {
         let mut sample = copy(pid, Began::Children);

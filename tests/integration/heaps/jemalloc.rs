@@ -196,7 +196,7 @@ fn pages_that_are_not_there_are_not_kept() {
 }
 
 #[test]
-fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
+fn what_a_heap_keeps_is_reported_with_the_way_to_return_it() {
     let mut fake = process(VERSIONS[0].0);
     assert!(!jemalloc::read(&mut fake).unwrap().runtime().is_hoard());
     fake.extent(HEAP + 32 * MIB, 64 * MIB, [0, 1, 232, 0], false);

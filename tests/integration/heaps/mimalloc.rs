@@ -395,7 +395,7 @@ fn a_heap_that_changes_while_it_is_read_is_as_the_mean_of_its_reads() {
 }
 
 #[test]
-fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
+fn what_a_heap_keeps_is_reported_with_the_way_to_return_it() {
     let said = |fake: &mut Fake| {
         let runtime = mimalloc::read(fake).unwrap().runtime();
         runtime.verdict(zmtop::units::Units::Auto)

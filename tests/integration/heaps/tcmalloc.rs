@@ -289,7 +289,7 @@ fn pages_that_are_not_there_are_not_kept() {
 }
 
 #[test]
-fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
+fn what_a_heap_keeps_is_reported_with_the_way_to_return_it() {
     let mut fake = process();
     assert!(!fake.read().unwrap().runtime().is_hoard());
     let said = |fake: &Fake| fake.read().unwrap().runtime().verdict(Units::Auto);

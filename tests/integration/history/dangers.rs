@@ -91,7 +91,7 @@ fn a_program_whose_processes_take_it_together_is_named_as_a_whole() {
 }
 
 #[test]
-fn what_no_process_takes_is_told_without_one() {
+fn what_no_process_takes_is_reported_without_one() {
     let found = after(
         270,
         |second| 9000 - 10 * second,
@@ -268,7 +268,7 @@ fn the_nearest_limit_that_binds_is_in_danger_and_no_other() {
 }
 
 #[test]
-fn growth_outside_is_told_of_the_machine_beside_growth_below_a_limit() {
+fn growth_outside_is_reported_of_the_machine_beside_growth_below_a_limit() {
     let growing = |second: u64, pace: u64| second.saturating_sub(60) * pace;
     // Of 1000 MiB left, one takes 10 MiB a second and the other 20; the latter ends at its limit.
     let left = |second| 1000 - growing(second, 10) - growing(second, 20).min(80);
@@ -327,7 +327,7 @@ fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
 }
 
 #[test]
-fn a_limit_more_than_a_minute_away_is_told_within_15_seconds() {
+fn a_limit_more_than_a_minute_away_is_reported_within_15_seconds() {
     let growing = |second: u64| second.saturating_sub(60);
     let cgroups = |second| vec![("/night", 100, 4 + growing(second))];
     assert_eq!(
@@ -355,7 +355,7 @@ fn a_kill_below_a_limit_is_no_danger_of_the_machine() {
 }
 
 #[test]
-fn one_that_takes_more_than_ever_is_told_even_if_the_machine_had_less_before() {
+fn one_that_takes_more_than_ever_is_reported_even_if_the_machine_had_less_before() {
     // Others had taken 250 of 400 MiB a while ago.
     let mut history = History::new(Duration::from_secs(10));
     let grows = |second: u64| 20 * second.saturating_sub(100);

@@ -93,7 +93,7 @@ fn growth_without_an_end_is_a_leak_and_a_fill_or_a_saw_tooth_is_none() {
 }
 
 #[test]
-fn it_is_told_with_what_it_is_and_not_twice() {
+fn it_is_reported_with_what_it_is_and_not_twice() {
     let grown = |second: u64| 20 * MIB + second * 200 * 1024;
     let (history, last) = {
         let mut history = History::new(WINDOW);

@@ -192,7 +192,7 @@ fn a_victim_may_have_more_than_the_limit() {
 }
 
 #[test]
-fn page_tables_of_a_victim_are_told_if_they_matter() {
+fn page_tables_of_a_victim_are_reported_if_they_matter() {
     for (mib, expected) in [
         (None, ""),
         (Some(14), ""),
@@ -210,7 +210,7 @@ fn page_tables_of_a_victim_are_told_if_they_matter() {
 }
 
 #[test]
-fn a_kill_is_told_once_and_for_ten_minutes_unless_it_is_acknowledged() {
+fn a_kill_is_reported_once_and_for_ten_minutes_unless_it_is_acknowledged() {
     let mut history = History::new(Duration::from_secs(10));
     let kills = [killed(10, 1, 7, "a", 1, None), killed(20, 2, 8, "b", 1, None)];
     let shown = |history: &History| -> Vec<u32> {

@@ -147,7 +147,7 @@ fn graphics_leak_by_what_their_driver_does_not_give_back() {
 }
 
 #[test]
-fn a_part_that_leaks_is_told_with_the_processes() {
+fn a_part_that_leaks_is_reported_with_the_processes() {
     let mut history = History::new(Duration::from_secs(10));
     let mut last = at(0, |_| {});
     for second in 0..2400 {
@@ -559,7 +559,7 @@ fn of_two_leaks_the_one_that_reaches_a_limit_sooner_comes_first() {
 }
 
 #[test]
-fn a_leak_in_a_file_of_tmpfs_is_told_once() {
+fn a_leak_in_a_file_of_tmpfs_is_reported_once() {
     let report = |is_shared: bool| {
         let mut read = unread();
         let mut history = History::new(Duration::from_secs(10));

@@ -126,7 +126,7 @@ fn the_cache_that_grows_is_the_reason_of_the_part() {
 }
 
 #[test]
-fn a_cache_that_leaks_behind_another_that_shrinks_is_told() {
+fn a_cache_that_leaks_behind_another_that_shrinks_is_reported() {
     let found = watch(|second| {
         let grown = second * 100 * KIB;
         let caches = vec![

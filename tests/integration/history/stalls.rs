@@ -116,7 +116,7 @@ fn reclaim_that_nothing_reads_back_is_no_stall() {
 }
 
 #[test]
-fn tasks_that_are_throttled_at_a_soft_limit_are_told_instead_of_the_machine() {
+fn tasks_that_are_throttled_at_a_soft_limit_are_reported_instead_of_the_machine() {
     let mut world = World::new(49);
     let throttled = Second {
         machine: 0.7,

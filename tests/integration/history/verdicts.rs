@@ -47,7 +47,7 @@ fn command(name: &str) -> GroupKey {
 }
 
 #[test]
-fn the_one_that_leaks_is_told_from_the_others() {
+fn the_one_that_leaks_is_distinguished_from_the_others() {
     let mut history = History::new(WINDOW);
     // After ten minutes it begins to grow by 170 KiB a second: 10 MB a minute.
     let begins = 600;

@@ -613,7 +613,7 @@ fn the_announcement_is_true_of_the_past() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_told() {
+fn options_that_make_no_sense_are_reported() {
     for (args, what) in [
         (
             &["leaks", "--for", "1m"][..],

@@ -237,7 +237,7 @@ fn with_a_history_there_are_changes() {
 }
 
 #[test]
-fn a_closed_pipe_is_told() {
+fn a_closed_pipe_is_reported() {
     struct Closed;
     impl Write for Closed {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -129,7 +129,7 @@ fn what_a_driver_does_not_tell_is_unknown() {
 }
 
 #[test]
-fn dma_bufs_and_their_names_are_told_apart() {
+fn dma_bufs_and_their_names_are_distinguished() {
     let text = b"pos:\t0\nflags:\t02\nmnt_id:\t9\nino:\t77\nsize:\t8294400\ncount:\t3\nexp_name:\tsystem\n\
         name:\tframe\nsize:\t1\nexp_name:\tevil\n";
     let found = fdinfo::dma_buf(text);

@@ -140,7 +140,7 @@ fn the_page_tables_of_a_victim_are_read_behind_its_name() {
 }
 
 #[test]
-fn kills_are_told_from_what_else_is_in_the_log() {
+fn kills_are_distinguished_from_what_else_is_in_the_log() {
     for (text, expected) in [
         (
             "Out of memory: Killed process 71 (python3)",

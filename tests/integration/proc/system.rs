@@ -149,7 +149,7 @@ fn pressure_load_and_uptime() {
 }
 
 #[test]
-fn zram_figures_are_told_by_their_places() {
+fn zram_figures_are_reported_by_their_places() {
     let stat = |limit, same_pages| MmStat {
         stored: 4_096_000,
         used: 1_228_800,

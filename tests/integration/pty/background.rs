@@ -7,7 +7,7 @@ use super::decoder::decode_by;
 use crate::support::pty::Pty;
 
 #[test]
-fn an_answer_is_told_from_keys_in_every_form() {
+fn an_answer_is_distinguished_from_keys_in_every_form() {
     for (text, is_light) in [
         ("11;rgb:0000/0000/0000", Some(false)),
         ("11;rgb:ffff/ffff/ffff", Some(true)),

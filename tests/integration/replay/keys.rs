@@ -275,7 +275,7 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
 }
 
 #[test]
-fn a_time_before_the_beginning_leads_there_and_is_told() {
+fn a_time_before_the_beginning_leads_there_and_is_reported() {
     let mut session = replay(100, 40);
     session.keys("@").types("02:00").keys("Enter");
     assert!(matches!(commands(&mut session)[..], [ReplayCommand::Jump(time)] if time < at(0)));

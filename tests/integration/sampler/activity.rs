@@ -108,7 +108,7 @@ fn idle_processes_are_met_within_the_bounds() {
 }
 
 #[test]
-fn one_that_ran_or_has_gone_is_told_once() {
+fn one_that_ran_or_has_gone_is_reported_once() {
     let mut round = Round::default();
     let mut clocks: HashMap<u32, Option<Duration>> = (0..10).map(|pid| (pid, Some(SECOND))).collect();
     (0..10).for_each(|pid| round.add(pid, 7, Some(SECOND), SECOND));

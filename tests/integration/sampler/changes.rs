@@ -29,7 +29,7 @@ fn differences(before: &Snapshot, now: &Snapshot) -> RowChanges {
 /// Processes come, change, are replaced and go, in an order that is as good as random. Rows and what is told of them are
 /// right at every tick, also where somebody holds old snapshots.
 #[test]
-fn changes_are_told_and_nothing_else() {
+fn changes_are_reported_and_nothing_else() {
     let tree = ProcTree::new();
     let mut options = tree.options();
     // With a budget, what did not change is not walked again.

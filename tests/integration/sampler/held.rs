@@ -165,7 +165,7 @@ fn what_grows_and_what_a_holder_leaves_is_seen() {
 }
 
 #[test]
-fn a_read_that_hangs_is_told_and_holds_up_nobody() {
+fn a_read_that_hangs_is_reported_and_holds_up_nobody() {
     let tree = sharers();
     std::fs::remove_file(tree.file(3, "fdinfo/11")).unwrap();
     tree.fifo(3, "fdinfo/11");

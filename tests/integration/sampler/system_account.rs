@@ -212,7 +212,7 @@ fn a_flood_of_kills_is_counted_by_cause() {
 }
 
 #[test]
-fn a_kill_that_the_log_has_before_the_counter_is_told_once() {
+fn a_kill_that_the_log_has_before_the_counter_is_reported_once() {
     let tree = tree();
     let vmstat = |kills: u32| tree.system("vmstat", format!("oom_kill {kills}\n"));
     vmstat(0);

@@ -63,7 +63,7 @@ fn no_panel_draws_more_than_ascii_where_there_is_nothing_else() {
 }
 
 #[test]
-fn parts_of_bars_and_signs_are_told_apart_in_ascii() {
+fn parts_of_bars_and_signs_are_distinguished_in_ascii() {
     let mut session = ascii(120, 40);
     let picture = session.minute().keys("v").picture();
     assert!(picture.contains("vPSS") && picture.contains("dPSS"), "{picture}");

@@ -105,7 +105,7 @@ fn leaking(width: u16, height: u16) -> Session {
 }
 
 #[test]
-fn a_leak_of_it_is_told_with_what_it_is() {
+fn a_leak_of_it_is_reported_with_what_it_is() {
     let mut session = leaking(120, 40);
     let line = session.line(" ▲ ");
     assert!(line.contains("12.1M/min") && line.contains("held: memfd"), "{line}");

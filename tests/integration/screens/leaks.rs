@@ -158,7 +158,7 @@ fn a_danger_of_a_cgroup_names_the_process_on_a_narrow_screen() {
 }
 
 #[test]
-fn growth_is_told_before_it_is_a_leak() {
+fn growth_is_reported_before_it_is_a_leak() {
     let mut session = session(80, 24, 600);
     photograph!("growth-line-80x24", session);
     photograph!("growth-page-80x24", session.keys("L"));

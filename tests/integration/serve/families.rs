@@ -283,7 +283,7 @@ fn faults_are_the_same_by_the_changes_alone() {
 }
 
 #[test]
-fn a_leak_is_told_and_what_is_not_known_yet_is_absent() {
+fn a_leak_is_reported_and_what_is_not_known_yet_is_absent() {
     let mut exported = Exported::new(10);
     let mut last = exported.after(1, vec![sized(1, "/bin/leaks", 50), sized(2, "/bin/rests", 50)]);
     assert_eq!(value(&last, "zmtop_leaking", "leaks"), None);

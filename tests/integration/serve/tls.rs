@@ -68,7 +68,7 @@ fn tls_config(more: &str) -> String {
 }
 
 #[test]
-fn scrapes_are_answered_in_tls_and_plain_http_is_told_so() {
+fn scrapes_are_answered_in_tls_and_plain_http_is_reported_so() {
     let (tree, authority) = (tree(), Authority::new());
     let config = configure(&tree, &authority.sign("127.0.0.1", 4000), "");
     let server = Server::start(&tree, &["--web-config", &config]);

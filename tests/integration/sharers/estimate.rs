@@ -317,7 +317,7 @@ fn small_files_are_in_the_bound_once_anybody_comes_or_goes() {
 
 /// One of three that map a file maps as much of another in its place: its count stays even, and only its own walk shows it.
 #[test]
-fn pages_replaced_at_an_even_count_are_told_by_the_walk() {
+fn pages_replaced_at_an_even_count_are_reported_by_the_walk() {
     let mut world = World::default();
     let all = [world.start(), world.start(), world.start()];
     for pid in all {

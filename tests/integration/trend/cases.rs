@@ -139,7 +139,7 @@ fn a_line_is_a_leak_with_its_slope_and_beginning() {
 }
 
 #[test]
-fn a_leak_is_called_no_sooner_than_is_told_and_not_much_later() {
+fn a_leak_is_called_no_sooner_than_documented_and_not_much_later() {
     let leak = points(1800, |s| 200 * MB + s * MB / 6);
     let mut last = Judgement::default();
     let mut called = None;
@@ -530,7 +530,7 @@ fn the_pace_of_a_called_leak_in_stairs_does_not_depend_on_where_it_is_looked_at(
 }
 
 #[test]
-fn growth_by_pages_of_files_is_told_apart() {
+fn growth_by_pages_of_files_is_distinguished() {
     let held = of_old(&points(600, |_| 100 * MB));
     let whole = of_old(&points(600, |s| 100 * MB + s * MB));
     let judged = held.or_growth_beside(&whole, Metric::File);

@@ -26,7 +26,7 @@ fn noise(second: f64, mib: f64) -> f64 {
 }
 
 #[test]
-fn a_limit_is_told_once_it_is_near() {
+fn a_limit_is_reported_once_it_is_near() {
     // MiB left at the start, MiB a second, the second at which it must have been told.
     for (left, pace, soonest, latest) in [
         (10_240.0, 8.0, 254, 320),
@@ -54,7 +54,7 @@ fn a_limit_is_told_once_it_is_near() {
 type Left = Box<dyn Fn(f64) -> f64>;
 
 #[test]
-fn what_is_far_away_or_falls_in_no_even_way_is_not_told() {
+fn what_is_far_away_or_falls_in_no_even_way_is_not_reported() {
     let gib = 1024.0 * MIB;
     let cases: [(&str, Left); 7] = [
         // A compiler that takes two gigabytes, holds them for a while, and ends.
@@ -126,7 +126,7 @@ fn a_pace_is_not_known_for_longer_than_it_lasted() {
 }
 
 #[test]
-fn less_than_a_minute_is_told_within_three_seconds() {
+fn less_than_a_minute_is_reported_within_three_seconds() {
     // MiB left, seconds until they are used up, the part of a second at which that begins.
     for left in [300.0, 4000.0, 60_000.0] {
         for time in [6.0, 20.0, 50.0, 58.0] {
@@ -176,7 +176,7 @@ fn a_fall_that_slows_down_stays_a_danger_while_a_minute_is_left() {
 }
 
 #[test]
-fn a_limit_of_a_cgroup_is_told_within_15_seconds() {
+fn a_limit_of_a_cgroup_is_reported_within_15_seconds() {
     // More than a minute is left.
     let told_at = |reach: f64| {
         let mut countdown = Countdown::default();
@@ -245,7 +245,7 @@ fn a_step_is_not_urgent() {
 }
 
 #[test]
-fn what_was_used_up_before_is_told_again() {
+fn what_was_used_up_before_is_reported_again() {
     // A process fills the memory within 30 s, is killed, and begins anew.
     let told = told(150, |second| 3000.0 * MIB * (1.0 - (second % 40.0).min(29.0) / 30.0));
     for begin in [0, 40, 80, 120] {

@@ -58,7 +58,7 @@ fn leaks(path: &Path, args: &[&str]) -> (Value, Option<i32>) {
 }
 
 #[test]
-fn recordings_of_the_corpus_are_told_apart() {
+fn recordings_of_the_corpus_are_distinguished() {
     // One process of each seed.
     let seeds = if long() { 2 } else { 1 };
     let noise = Noise::recorded();

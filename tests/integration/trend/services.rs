@@ -29,7 +29,7 @@ fn onset(values: &[Option<f64>]) -> usize {
 }
 
 #[test]
-fn services_that_leak_are_told_from_those_that_fill() {
+fn services_that_leak_are_distinguished_from_those_that_fill() {
     let text = unpack(include_bytes!("../../fixtures/trend/services.csv.zst"));
     let (mut found, mut harmless) = (0, Vec::new());
     let mut out = std::io::stdout();

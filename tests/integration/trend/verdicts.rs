@@ -33,7 +33,7 @@ struct Count {
 }
 
 #[test]
-fn leaks_are_told_from_what_only_looks_like_one() {
+fn leaks_are_distinguished_from_what_only_looks_like_one() {
     let counts = count();
     let _ = std::io::stdout().write_all(table(&counts).as_bytes());
 

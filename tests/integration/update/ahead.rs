@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zmtop::engine::{Engine, State};
 use zmtop::history::History;
-use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, Snapshot, ToldVerdict};
+use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, Snapshot, ScrapedVerdict};
 use zmtop::tui::Event;
 
 use crate::support::PATIENCE;
@@ -29,7 +29,7 @@ fn round(nth: u64) -> Arc<Snapshot> {
     });
     let told = numbers.map(|n| FleetRow {
         processes: Some(n % 4),
-        verdict: (n % 40 == nth % 3).then_some(ToldVerdict {
+        verdict: (n % 40 == nth % 3).then_some(ScrapedVerdict {
             rank: 4.0,
             slope: n as f64 * 10.0,
             confidence: 0.9,

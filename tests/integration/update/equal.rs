@@ -117,7 +117,7 @@ fn their_group_is_that_of_each_of_them() {
 }
 
 #[test]
-fn the_same_command_line_is_told_as_it_is() {
+fn the_same_command_line_is_reported_as_it_is() {
     let mut session = Session::new(120, 30);
     let rows = (1..5)
         .map(|pid| process(pid + 10, 1, "/usr/bin/unicorn -p 80"))
@@ -131,7 +131,7 @@ fn the_same_command_line_is_told_as_it_is() {
 }
 
 #[test]
-fn numbers_are_told_where_all_have_the_same() {
+fn numbers_are_reported_where_all_have_the_same() {
     let mut session = Session::new(160, 30);
     let backend = |pid: u32| process(pid, 1, &format!("postgres: app shop 10.0.0.7({}) idle", 4000 + pid));
     session.tick(1, (11..15).map(backend).collect());

@@ -125,7 +125,7 @@ fn a_search_that_finds_nothing_says_so_and_changes_nothing() {
 }
 
 #[test]
-fn a_key_that_does_nothing_in_the_help_is_told() {
+fn a_key_that_does_nothing_in_the_help_is_reported() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? x");
     assert_eq!(footer(&mut session), "x does nothing here");
@@ -178,7 +178,7 @@ fn an_entry_of_the_sort_menu_is_found_by_its_name() {
 }
 
 #[test]
-fn a_name_that_nothing_has_is_told() {
+fn a_name_that_nothing_has_is_reported() {
     for open in ["s", "C", "u", "L /"] {
         let mut session = Session::new(120, 40);
         session.minute().keys(open).types("xyz");

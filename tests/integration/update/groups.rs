@@ -320,7 +320,7 @@ fn figures_of_cgroups_stand_only_where_groups_are_cgroups() {
 }
 
 #[test]
-fn the_sampler_is_told_what_to_read() {
+fn the_sampler_is_reported_what_to_read() {
     let mut session = session();
     let mut told = |keys: &str| {
         let before = session.needs().len();

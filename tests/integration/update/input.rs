@@ -112,7 +112,7 @@ fn effects_of_single_keys() {
 }
 
 #[test]
-fn keys_that_the_sampler_is_told_of() {
+fn keys_that_the_sampler_is_reported_of() {
     for (keys, paused, refresh) in [
         ("Z", vec![true], 0),
         ("Z Z", vec![true, false], 0),
@@ -135,7 +135,7 @@ fn keys_that_the_sampler_is_told_of() {
 }
 
 #[test]
-fn the_sampler_is_told_which_rows_are_in_sight_whatever_changed_them() {
+fn the_sampler_is_reported_which_rows_are_in_sight_whatever_changed_them() {
     let mut session = Session::new(120, 10);
     session.minute();
     let few = session.focused();

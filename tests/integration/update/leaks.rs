@@ -71,7 +71,7 @@ fn heap(mib: u64) -> Arc<zmtop::model::Reading<Vec<Mapping>>> {
 }
 
 #[test]
-fn they_are_told_worst_first_and_each_once() {
+fn they_are_reported_worst_first_and_each_once() {
     let session = leaking(120, 40, 1700);
     let found: Vec<_> = session
         .app
@@ -398,7 +398,7 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
 }
 
 #[test]
-fn growth_that_slows_down_is_told_too() {
+fn growth_that_slows_down_is_reported_too() {
     let mut session = Session::new(120, 30);
     for second in 0..200_u64 {
         let filled = 400.0 * (1.0 - (-(second as f64) / 80.0).exp());

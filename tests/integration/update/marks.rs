@@ -70,7 +70,7 @@ fn rows_are_sorted_and_filtered_by_it() {
 }
 
 #[test]
-fn one_that_started_since_is_told() {
+fn one_that_started_since_is_reported() {
     let mut session = Session::new(160, 40);
     session.tick(1, busy(0)).keys("b");
     let mut more = busy(1);

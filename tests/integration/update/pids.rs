@@ -87,7 +87,7 @@ fn digits_at_once_jump_to_a_pid() {
 }
 
 #[test]
-fn a_pid_that_is_not_there_or_not_shown_is_told() {
+fn a_pid_that_is_not_there_or_not_shown_is_reported() {
     let mut session = Session::new(120, 40);
     session.minute().types("77777");
     assert_eq!(message(&session), "no process 77777");

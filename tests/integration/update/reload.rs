@@ -39,7 +39,7 @@ fn what_can_change_does_and_the_rest_is_named() {
 }
 
 #[test]
-fn a_faulty_one_changes_nothing_and_is_told() {
+fn a_faulty_one_changes_nothing_and_is_reported() {
     let mut session = Session::new(120, 40);
     session.minute();
     let before = session.app.config.clone();

@@ -305,16 +305,16 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
     }
     let history = &app.engine.history;
     for kill in history.kills().take(MAX_KILLS) {
-        let told = kill.text(MOUNT_WIDTH, app.screen.units);
+        let text = kill.text(MOUNT_WIDTH, app.screen.units);
         let ago = units::span(history.elapsed_since(kill.at));
         let held = kill.held().map_or(String::new(), |held| bytes(app, Ok(held)));
-        section.push(format!("  killed {}", told.victim), format!("{held} {ago} ago"));
+        section.push(format!("  killed {}", text.victim), format!("{held} {ago} ago"));
         if kill.event.daemon.is_some() {
-            section.push(format!("    by {}", told.by), String::new());
+            section.push(format!("    by {}", text.by), String::new());
         }
-        section.push(format!("    {}{}", told.reason, told.limit), String::new());
-        let tables = told.page_tables.replacen(" and", "had", 1);
-        for text in [tables, told.group, format!("{}{}", told.grower, told.growth)] {
+        section.push(format!("    {}{}", text.reason, text.limit), String::new());
+        let tables = text.page_tables.replacen(" and", "had", 1);
+        for text in [tables, text.group, format!("{}{}", text.grower, text.growth)] {
             let text = text.trim_start_matches([',', ';', ' ']);
             if !text.is_empty() {
                 section.push(format!("    {text}"), String::new());

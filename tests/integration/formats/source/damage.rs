@@ -79,7 +79,7 @@ fn blank_lines_are_passed_over_and_counted() {
 }
 
 #[test]
-fn damage_in_a_row_is_told_once() {
+fn damage_in_a_row_is_reported_once() {
     let lines = ndjson(&series(2));
     let one = lines.iter().position(|b| *b == b'\n').unwrap() + 1;
     let torn = [&lines[..one], b"a\nb\n\nc\n", &lines[one..], b"d\n"].concat();

@@ -138,7 +138,7 @@ fn every_signal_is_found_by_name_and_number() {
 }
 
 #[test]
-fn a_process_that_stays_after_a_signal_is_told() {
+fn a_process_that_stays_after_a_signal_is_reported() {
     let told = |signal, exited, running| {
         let mut session = ready();
         session

@@ -77,7 +77,7 @@ fn what_was_typed_before_the_value_is_known_stays() {
 }
 
 #[test]
-fn values_that_differ_are_told_as_a_span() {
+fn values_that_differ_are_reported_as_a_span() {
     let mut session = ready();
     session.keys("Space Space i");
     reply(
