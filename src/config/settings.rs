@@ -108,7 +108,7 @@ settings! {
     /// The settings of histories.
     pub struct HistorySettings {
         /// Maximum memory of all histories, in bytes.
-        pub max_memory: u64 = Size(512 * KIB..=4 * GIB),
+        pub max_memory: u64 = Size(128 * KIB..=4 * GIB),
         /// Keeps the history between runs.
         pub keep: bool = Switch,
     }

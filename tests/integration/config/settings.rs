@@ -163,8 +163,8 @@ fn sizes_and_fractions_are_read_in_every_form_and_their_limits_told() {
         assert!((read - confidence).abs() < f64::EPSILON, "{text}");
     }
     for (key, text, what) in [
-        ("history.max_memory", "\"1K\"", "`1K` is out of range: 512K to 4G"),
-        ("history.max_memory", "-1", "`-1` is out of range: 512K to 4G"),
+        ("history.max_memory", "\"1K\"", "`1K` is out of range: 128K to 4G"),
+        ("history.max_memory", "-1", "`-1` is out of range: 128K to 4G"),
         ("history.max_memory", "\"much\"", "expected a size such as"),
         ("history.max_memory", "1.5", "expected a size such as"),
         ("trend.least_bytes", "0", "`0` is out of range: 64K to 1G"),

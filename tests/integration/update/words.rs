@@ -135,6 +135,7 @@ fn diagnostics_say_what_the_header_does_not() {
         "7: 6 read, 0 being read, 1 not readable",
         "6 in the last scan",
         "of at most 5 % of a core",
+        "of at most 64.0M (history.max_memory)",
     ] {
         assert!(picture.contains(words), "{words}:\n{picture}");
     }
