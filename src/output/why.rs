@@ -335,7 +335,10 @@ impl WhyReport<'_> {
     fn remarks(&self, grower: &Grower) -> String {
         let mut sentences = Vec::new();
         if let Some(ended) = grower.ended {
-            sentences.push(format!(", and ended {} before", seconds(ended)));
+            sentences.push(match seconds(ended).as_str() {
+                "0 s" => ", and ended then".to_owned(),
+                before => format!(", and ended {before} before"),
+            });
         }
         if let Some(place) = &grower.place {
             let kind = match place.by {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zmtop::engine::{Engine, State};
 use zmtop::history::History;
-use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, Snapshot, ScrapedVerdict};
+use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, ScrapedVerdict, Snapshot};
 use zmtop::tui::Event;
 
 use crate::support::PATIENCE;
