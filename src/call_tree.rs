@@ -44,6 +44,14 @@ pub struct Frame {
     pub kind: Kind,
 }
 
+impl Frame {
+    /// Returns the memory that it needs.
+    fn bytes(&self) -> usize {
+        let source = self.source.as_ref().map_or(0, |source| source.file.len());
+        size_of::<Self>() + self.function.len() + self.module.len() + source
+    }
+}
+
 /// Bytes by their state at the end of the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weight {
@@ -564,7 +572,7 @@ pub struct Counts {
     pub threads: usize,
     pub threads_left_out: usize,
     pub sees_kernel: bool,
-    /// Files whose debug information needs too much memory, so that it was left out.
+    /// Files whose symbols or debug information need too much memory, so that they were left out.
     #[serde(default)]
     pub too_large: usize,
 }
@@ -594,6 +602,44 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Keeps the largest paths, of at most about `most` bytes with the names of their functions. The samples of the others count as
+    /// forgotten. A program chooses its names and paths.
+    pub fn limit(&mut self, most: usize) {
+        let Stacks { frames, stacks } = std::mem::take(&mut self.stacks);
+        let mut kept = Stacks::default();
+        let mut ids: HashMap<u32, u32> = HashMap::new();
+        let mut bytes = 0;
+        for mut stack in stacks {
+            let mut new: Vec<u32> = stack
+                .frames
+                .iter()
+                .filter(|id| !ids.contains_key(id))
+                .copied()
+                .collect();
+            new.sort_unstable();
+            new.dedup();
+            let texts = new.iter().filter_map(|id| frames.get(*id as usize)).map(Frame::bytes);
+            let size = size_of::<Stack>() + size_of_val(&*stack.frames) + texts.sum::<usize>();
+            if bytes + size > most {
+                self.counts.forgotten += stack.weight.samples;
+                continue;
+            }
+            bytes += size;
+            for id in new {
+                let Some(frame) = frames.get(id as usize) else { continue };
+                ids.insert(id, kept.frames.len() as u32);
+                kept.frames.push(frame.clone());
+            }
+            stack.frames.retain_mut(|id| {
+                let found = ids.get(id).copied();
+                *id = found.unwrap_or_default();
+                found.is_some()
+            });
+            kept.stacks.push(stack);
+        }
+        self.stacks = kept;
+    }
+
     /// Returns the name with the pid, or with the number of processes; safe to print.
     pub fn name(&self) -> String {
         let name = text::safe_prefix(self.command.as_bytes(), 40);
@@ -680,8 +726,8 @@ impl Measured {
         }
         if counts.too_large > 0 {
             notes.push(format!(
-                "without the lines and inlined functions of {}: the debug information needs too much memory when \
-                 unpacked",
+                "without all names, lines and inlined functions of {}: its symbols or its debug information need too \
+                 much memory",
                 counted(counts.too_large as u64, "file")
             ));
         }

@@ -67,7 +67,8 @@ struct Files {
     /// Room for entries of `pagemap`.
     entries: Vec<u8>,
     folder: PathBuf,
-    no_fault: NoFault,
+    /// `None` until all mappings were read.
+    no_fault: Option<NoFault>,
 }
 
 impl Files {
@@ -90,7 +91,7 @@ impl Files {
             has_mappings: false,
             entries: Vec::new(),
             folder: dir.to_owned(),
-            no_fault: NoFault::default(),
+            no_fault: None,
         })
     }
 
@@ -99,9 +100,19 @@ impl Files {
         self.pid = (proc == Path::new("/proc")).then_some(pid);
     }
 
+    /// Returns true if a read of the addresses must not cause a page fault, or if that is unknown.
+    fn must_not_fault(&mut self, address: u64, len: u64) -> bool {
+        if self.no_fault.is_none() {
+            let _ = self.read_regions();
+        }
+        self.no_fault
+            .as_ref()
+            .is_none_or(|no_fault| no_fault.holds(address, len))
+    }
+
     /// Returns true if a read may cause a page fault where it must not.
     fn may_fault(&mut self, address: u64, len: u64) -> bool {
-        if !self.no_fault.holds(address, len) {
+        if !self.must_not_fault(address, len) {
             return false;
         }
         let size = self.page_size();
@@ -119,7 +130,8 @@ impl Files {
 
     fn read_regions(&mut self) -> std::io::Result<Vec<Region>> {
         self.maps.rewind()?;
-        self.no_fault.clear();
+        let mut no_fault = self.no_fault.take().unwrap_or_default();
+        no_fault.clear();
         let mut regions = Vec::new();
         let mut buffer = LineBuffer::<MAX_LINE>::default();
         let mut piece = vec![0; 32 << 10];
@@ -131,11 +143,12 @@ impl Files {
             let len = self.maps.read(&mut piece)?;
             self.has_mappings = len > 0 || !regions.is_empty() || self.has_mappings;
             if len == 0 {
+                self.no_fault = Some(no_fault);
                 return Ok(regions);
             }
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
-                self.no_fault.add(&area, || Mounts::read(&self.folder));
+                no_fault.add(&area, || Mounts::read(&self.folder));
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
                 }
@@ -168,7 +181,7 @@ impl Memory for Files {
     }
 
     fn read_each(&mut self, addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
-        let may_fault = addresses.iter().any(|address| self.no_fault.holds(*address, 32));
+        let may_fault = addresses.iter().any(|address| self.must_not_fault(*address, 32));
         let pid = self.pid.filter(|_| !may_fault);
         let count = pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
         let first = addresses.first().filter(|_| count.is_some() && !self.is_checked);

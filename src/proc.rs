@@ -10,6 +10,8 @@ pub mod blocked;
 pub mod cgroup;
 pub mod clock;
 pub mod containers;
+#[cfg(feature = "code")]
+pub mod elf;
 pub mod environ;
 pub mod fdinfo;
 pub mod files;

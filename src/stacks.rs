@@ -10,6 +10,7 @@ mod modules;
 pub mod ranges;
 mod sections;
 mod symbols;
+pub mod unwind_info;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -543,10 +543,18 @@ impl Why {
         let snapshot = &episode.moment;
         let kills = self.kills_of(episode);
         let cgroup = cgroup_of(episode, &kills).filter(|path| **path != *b"/");
+        let by_cgroup = kills
+            .first()
+            .and_then(|kill| kill.event.victim.as_ref().ok())
+            .is_some_and(|victim| victim.by_cgroup);
         let moment = Moment {
             history: &self.history,
             snapshot,
-            above: cgroup.as_deref(),
+            above: match &cgroup {
+                // What grew elsewhere did not reach the limit of a cgroup that the log does not name.
+                None if by_cgroup => Some(NO_CGROUP),
+                cgroup => cgroup.as_deref(),
+            },
         };
         let now = Point::of(snapshot);
         let limit = cgroup
@@ -684,7 +692,10 @@ impl Why {
     }
 }
 
-/// Returns the cgroup whose limit matters; `None` for the machine.
+/// A path that no cgroup has.
+const NO_CGROUP: &[u8] = b"?";
+
+/// Returns the cgroup whose limit matters; `None` for the machine, and if a kill has none that is known.
 fn cgroup_of(episode: &Episode, kills: &[Kill]) -> Option<Arc<[u8]>> {
     if let Some(kill) = kills.first() {
         let victim = kill.event.victim.as_ref().ok();

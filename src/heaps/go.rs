@@ -1,13 +1,15 @@
 //! Finds the code and the data of a Go program by the sections of its file.
 
+use std::ops::Range;
 use std::path::Path;
 
-use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment};
-
 use crate::heap::go::Program;
+use crate::proc::elf::{Elf, Limited};
 use crate::proc::maps::Area;
 use crate::proc::namespace::Namespace;
+
+/// Maximum number of bytes of headers that are read.
+const MAX_HEADERS: u64 = 16 << 20;
 
 /// Returns the program of a process, if it is one of Go.
 pub(super) fn find(proc: &Path, pid: u32, maps: &[u8]) -> Option<Program> {
@@ -15,28 +17,27 @@ pub(super) fn find(proc: &Path, pid: u32, maps: &[u8]) -> Option<Program> {
     let name = std::fs::read_link(dir.join("exe")).ok()?;
     let mut areas = maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
     let first = areas.find(|area| area.inode != 0 && area.name == name.as_os_str().as_encoded_bytes())?;
-    let cache = ReadCache::new(Namespace::new(dir).link("exe").ok()?);
-    let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+    let limited = Limited::new(Namespace::new(dir).link("exe").ok()?, MAX_HEADERS);
+    let elf = Elf::parse(&limited)?;
     let segment = elf.segments().next()?;
     let page = rustix::param::page_size() as u64;
-    let stated = (segment.address().wrapping_sub(segment.file_range().0)).wrapping_add(first.offset) & !(page - 1);
+    let stated = (segment.address.wrapping_sub(segment.offset.start)).wrapping_add(first.offset) & !(page - 1);
     let bias = first.range.0.wrapping_sub(stated);
-    let range = |section: &object::read::elf::ElfSection64<'_, '_, object::Endianness, _>| {
-        let start = section.address().wrapping_add(bias);
-        Some(start..start.checked_add(section.size())?)
+    let moved = |range: Range<u64>| {
+        let start = range.start.wrapping_add(bias);
+        Some(start..start.checked_add(range.end - range.start)?)
     };
-    let functions = elf
-        .sections()
-        .find(|section| section.name().is_ok_and(|name| name.ends_with(".gopclntab")))?;
-    let text = elf.section_by_name(".text")?;
-    let names = [".data", ".noptrdata", ".bss", ".noptrbss"];
-    let data = elf
-        .sections()
-        .filter(|section| section.name().is_ok_and(|name| names.contains(&name)))
-        .filter_map(|section| range(&section));
+    let (mut functions, mut data) = (None, Vec::new());
+    for (name, range) in elf.ranges() {
+        match name {
+            b".data" | b".noptrdata" | b".bss" | b".noptrbss" => data.extend(moved(range)),
+            name if name.ends_with(b".gopclntab") && functions.is_none() => functions = Some(range),
+            _ => {}
+        }
+    }
     Some(Program {
-        text: range(&text)?,
-        functions: range(&functions)?,
-        data: data.collect(),
+        text: moved(elf.range(".text")?)?,
+        functions: moved(functions?)?,
+        data,
     })
 }

@@ -5,16 +5,16 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use object::read::ReadCache;
-use object::{Object, ObjectSegment, ObjectSymbol};
-
 use crate::heap::Memory;
 use crate::heap::python::{Runtime, VERSIONS, Version};
+use crate::proc::elf::{Elf, Limited};
 use crate::proc::maps::Area;
 use crate::proc::namespace::Namespace;
 
 /// Maximum number of files to search for the symbol.
 const MAX_FILES: usize = 16;
+/// Maximum number of bytes that are read of a file. An interpreter has 20,000 symbols at most.
+const MAX_READ: u64 = 16 << 20;
 
 /// Returns the interpreter of a process, by its `maps`.
 pub(super) fn find(proc: &Path, pid: u32, maps: &[u8], memory: &mut dyn Memory) -> Option<Runtime> {
@@ -70,24 +70,20 @@ fn named(name: &[u8]) -> Option<Version> {
 
 /// Returns the addresses of `_PyRuntime` and `Py_Version` (since 3.11) for a file mapped at `start` from `offset`.
 fn symbols(file: File, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
-    let cache = ReadCache::new(file);
-    let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+    let limited = Limited::new(file, MAX_READ);
+    let elf = Elf::parse(&limited)?;
     let page = rustix::param::page_size() as u64;
-    let segment = elf.segments().find(|segment| {
-        let (from, len) = segment.file_range();
-        from & !(page - 1) <= offset && offset < from.saturating_add(len)
-    })?;
-    let stated = segment
-        .address()
-        .wrapping_sub(segment.file_range().0)
-        .wrapping_add(offset);
+    let segment = elf
+        .segments()
+        .find(|segment| segment.offset.start & !(page - 1) <= offset && offset < segment.offset.end)?;
+    let stated = segment.address.wrapping_sub(segment.offset.start).wrapping_add(offset);
     let bias = start.wrapping_sub(stated);
     let (mut runtime, mut version) = (None, None);
-    for symbol in elf.dynamic_symbols() {
-        let at = || (symbol.address() != 0).then(|| symbol.address().wrapping_add(bias));
-        match symbol.name_bytes() {
-            Ok(b"_PyRuntime") => runtime = at(),
-            Ok(b"Py_Version") => version = at(),
+    for (name, address) in elf.dynamic_symbols() {
+        let at = || (address != 0).then(|| address.wrapping_add(bias));
+        match name {
+            b"_PyRuntime" => runtime = at(),
+            b"Py_Version" => version = at(),
             _ => {}
         }
     }

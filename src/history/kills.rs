@@ -27,6 +27,8 @@ use crate::units::{self, Units};
 pub const SHOWN: Duration = Duration::from_secs(600);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
+/// The root of the cgroups, which has no limit. It is also what the kernel reports for a process that is ending (cgroup v1).
+const ROOT: &[u8] = b"/";
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
 const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
@@ -296,6 +298,7 @@ impl Kill {
     fn victim(&self) -> Reading<OomVictim> {
         let mut victim = self.event.victim.clone()?;
         let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
+        let known = known.filter(|path| !victim.by_cgroup || *path != ROOT);
         victim.cgroup = victim.cgroup.or_else(|| known.map(Into::into));
         Ok(victim)
     }
@@ -451,7 +454,7 @@ impl KillWatch {
         // After a restart, the log may have earlier ones.
         let at = self.kills.partition_point(|other| other.at <= kill.at);
         self.kills.insert(at, kill);
-        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.is_of_machine());
+        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.limited_cgroup());
     }
 
     /// Returns all, the newest last.
@@ -698,7 +701,7 @@ impl History {
         let limit = victim.limit.as_ref();
         let above = limit
             .map(|limit| &*limit.cgroup)
-            .or(own_cgroup)
+            .or(own_cgroup.filter(|path| *path != ROOT))
             .filter(|_| victim.by_cgroup);
         let is_below = |facts: &Facts| (above.is_some() || !victim.by_cgroup) && is_below(&facts.cgroup, above);
         let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);

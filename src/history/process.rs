@@ -20,6 +20,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Minimum time that a process was observed for to be remembered after its end.
 const MIN_OBSERVED: Duration = Duration::from_secs(10);
+/// Minimum memory of a process that is asked whether it has really run exec. A smaller program may be replaced by one of its size.
+const MIN_KEPT: u64 = 16 << 20;
 /// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
 const MIN_SHARE: u64 = 100;
 
@@ -104,6 +106,13 @@ impl ProcessHistory {
             waiting_in: self.membership.waiting_in,
             kin: self.membership.kin,
         })
+    }
+
+    /// Returns true if a process that seems to have run exec has still nearly as much memory. A program gives all its memory back by an
+    /// exec, but it can change what shows one (`PR_SET_MM_MAP`) as often as it likes.
+    pub(super) fn has_kept_its_memory(&self, sample: &ProcessSample) -> bool {
+        let before = self.row.known().map_or(0, |known| known.resident);
+        before >= MIN_KEPT && sample.stat.rss >= before / 4 * 3
     }
 
     /// Returns true if the sample has another parent, other facts or another exec.

@@ -163,6 +163,9 @@ impl History {
         }
         let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
+        if process.exec != sample.exec && process.has_kept_its_memory(sample) {
+            process.exec = sample.exec;
+        }
         if process.exec != sample.exec {
             let kin = process.membership.kin;
             **process = ProcessHistory::new(sample, Some(tick.now), false);

@@ -1,5 +1,6 @@
 //! Processes that were killed for lack of memory: by the kernel, or by a daemon that acts before it.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -66,13 +67,22 @@ named! {
 }
 
 /// Removes kills from a list, the newest last, until it has at most `most`; returns how many. The oldest go first; but if more
-/// than half are not [of the machine](OomKill::is_of_machine), the oldest of these. A user can cause any number of kills at the
-/// limit of a cgroup.
-pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, is_of_machine: impl Fn(&T) -> bool) -> usize {
+/// than half are not of the machine, the oldest of the cgroup with the most kills. A user can cause any number of kills at the limit of
+/// a cgroup. `cgroup_of` returns `None` for a kill [of the machine](OomKill::is_of_machine), and an empty path for an unknown cgroup.
+pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, cgroup_of: impl Fn(&T) -> Option<&[u8]>) -> usize {
     let surplus = kills.len().saturating_sub(most);
     for _ in 0..surplus {
-        let others = || (0..kills.len()).filter(|at| !is_of_machine(&kills[*at]));
-        let first = others().next().filter(|_| 2 * others().count() > kills.len());
+        let mut counts: HashMap<&[u8], usize> = HashMap::new();
+        for cgroup in kills.iter().filter_map(&cgroup_of) {
+            *counts.entry(cgroup).or_default() += 1;
+        }
+        let others: usize = counts.values().sum();
+        let largest = counts.values().max().copied();
+        let is_of_largest = |kill: &T| cgroup_of(kill).is_some_and(|cgroup| counts.get(cgroup).copied() == largest);
+        let first = kills
+            .iter()
+            .position(is_of_largest)
+            .filter(|_| 2 * others > kills.len());
         kills.remove(first.unwrap_or(0));
     }
     surplus
@@ -82,6 +92,12 @@ impl OomKill {
     /// Returns true if the machine's memory was full, or a daemon found it short.
     pub fn is_of_machine(&self) -> bool {
         matches!(self.cause(), KillCause::Machine | KillCause::Daemon)
+    }
+
+    /// Returns the cgroup whose limit was reached, as far as known: see [`forget_kills`].
+    pub fn limited_cgroup(&self) -> Option<&[u8]> {
+        let victim = self.victim.as_ref();
+        (!self.is_of_machine()).then(|| victim.map_or(&[][..], OomVictim::limited_cgroup))
     }
 
     /// Returns when it was detected, on the monotonic clock.
@@ -125,6 +141,13 @@ pub struct OomVictim {
 }
 
 impl OomVictim {
+    /// Returns the cgroup whose limit was reached, or else its own one; empty if both are unknown.
+    pub fn limited_cgroup(&self) -> &[u8] {
+        let limit = self.limit.as_ref().map(|limit| &limit.cgroup);
+        let own = self.cgroup.as_ref().or(self.group.as_ref());
+        limit.or(own).map_or(&[], |path| path)
+    }
+
     /// Returns its page tables in bytes, if they are at least a tenth of its RSS.
     pub fn many_page_tables(&self) -> Option<u64> {
         self.page_tables.filter(|bytes| *bytes > 0 && *bytes >= self.rss / 10)

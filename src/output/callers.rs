@@ -55,7 +55,7 @@ const COUNTS: [(&str, &str); 11] = [
     ("threads_left_out", "Threads that could not be followed."),
     (
         "too_large",
-        "Files whose compressed debug information was left out, because it needs too much memory.",
+        "Files whose symbols or debug information were left out, because they need too much memory.",
     ),
 ];
 

@@ -66,6 +66,11 @@ impl LoggedKill {
     pub const fn is_of_machine(&self) -> bool {
         !self.victim.by_cgroup
     }
+
+    /// Returns the cgroup whose limit was reached, as far as known: see [`forget_kills`].
+    pub fn limited_cgroup(&self) -> Option<&[u8]> {
+        self.victim.by_cgroup.then(|| self.victim.limited_cgroup())
+    }
 }
 
 /// The kills of one read.
@@ -192,7 +197,7 @@ impl LogParser {
             self.group = None;
         }
         self.found.kills.push(kill.clone());
-        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::is_of_machine);
+        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::limited_cgroup);
         self.last = Some(kill);
     }
 }

@@ -95,6 +95,10 @@ pub enum CallersFormat {
     Folded,
 }
 
+/// Maximum size of the call paths of a repeated report, in bytes. The monitor keeps those of several processes, and programs choose their
+/// names.
+const MAX_REPORT: usize = 1 << 20;
+
 /// The pace of a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
@@ -186,7 +190,10 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         if target.proved.is_some() {
             target.measurement.find_cold();
         }
-        let measured = target.measured();
+        let mut measured = target.measured();
+        if args.output.format == CallersFormat::Ndjson {
+            measured.limit(MAX_REPORT);
+        }
         print(args, env, &settings, &measured, graph, out)
     })
 }
@@ -499,7 +506,8 @@ async fn watch(
         let faults = target.measurement.counts().faults;
         progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
         if let Some(out) = out.as_mut().filter(|_| now >= next_report) {
-            let measured = target.measured();
+            let mut measured = target.measured();
+            measured.limit(MAX_REPORT);
             let line = serde_json::to_vec(&measured).unwrap_or_default();
             out.write_all(&line)?;
             out.write_all(b"\n")?;

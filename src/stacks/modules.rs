@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
-use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment};
 
 use super::ranges::Ranges;
+use super::unwind_info;
 use crate::proc::clock::thread_time;
+use crate::proc::elf::{Elf, Limited};
 use crate::proc::maps::Area;
 use crate::proc::namespace::Namespace;
 use crate::proc::page_faults::Registers;
@@ -23,6 +23,12 @@ use crate::proc::page_faults::Registers;
 const MAX_SECTION: u64 = 64 << 20;
 /// The bytes of the sections for unwinding of all files together. Those of a large browser with its libraries have 40 MiB.
 const MAX_SECTIONS: u64 = 128 << 20;
+/// The most bytes of headers and notes that are read of a file for its build id.
+const MAX_HEADERS: u64 = 16 << 20;
+/// The CPU time of a path, after which its outermost frames are left out.
+const MAX_UNWINDING: Duration = Duration::from_millis(20);
+/// The number of such paths of a process, after which only the frame pointers of its further paths are used.
+const MAX_SLOW: u32 = 8;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
 /// The most functions of a path whose return address is searched for, the words of the stack that each search reads, and those
@@ -89,48 +95,37 @@ impl std::ops::Deref for Bytes {
 impl CodeFile {
     /// Reads the parts of a file that unwinding needs. Deducts the memory for them from `room`, and leaves out what does not fit.
     fn read(file: File, path: PathBuf, namespace: Namespace, room: &mut u64) -> Option<Self> {
-        let cache = ReadCache::new(file.try_clone().ok()?);
-        let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+        let limited = Limited::new(file.try_clone().ok()?, MAX_SECTIONS);
+        let elf = Elf::parse(&limited)?;
         // Two segments may share a page of the file: only those with code are of interest.
-        let is_code =
-            |flags| matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
-        let segments = elf.segments().filter(|segment| is_code(segment.flags()));
-        let segments = segments.map(|segment| {
-            let (offset, len) = segment.file_range();
-            Segment {
-                offset: offset..offset.saturating_add(len),
-                address: segment.address(),
-            }
-        });
-        let segments = segments.collect();
-        let range = |name: &str| {
-            let section = elf.section_by_name(name)?;
-            Some(section.address()..section.address().checked_add(section.size())?)
-        };
+        let segments = elf.segments().filter(|segment| segment.is_code);
+        let segments = segments.map(|segment| (segment.offset, segment.address));
+        let segments = segments.map(|(offset, address)| Segment { offset, address }).collect();
         let mut data = |name: &str| {
-            let section = elf.section_by_name(name)?;
-            let size = section.size();
-            let left = room.checked_sub(size).filter(|_| size <= MAX_SECTION)?;
-            let data = section.uncompressed_data().ok()?;
-            *room = left;
+            let data = elf.data(name, MAX_SECTION.min(*room))?;
+            *room -= data.len() as u64;
             Some(Bytes(data.into()))
         };
-        let mut both = |name: &str| Some((range(name)?, data(name)?));
-        let eh_frame = both(".eh_frame");
+        let mut both = |name: &str| Some((elf.range(name)?, data(name)?));
+        let (eh_frame, entries) = both(".eh_frame")
+            .and_then(|(range, data)| {
+                let entries = unwind_info::of_eh_frame(&data)?;
+                Some(((range, data), entries))
+            })
+            .unzip();
         let is_sound = |hdr: &(Range<u64>, Bytes)| {
-            let frames = eh_frame.as_ref().map(|(range, _)| range);
-            frames.is_some_and(|frames| is_sound_index(&hdr.1, hdr.0.start, frames))
+            let frames = eh_frame.as_ref().zip(entries.as_ref());
+            frames.is_some_and(|((range, _), entries)| is_sound_index(&hdr.1, hdr.0.start, range.start, entries))
         };
         let sections = Sections {
-            text: range(".text"),
-            got: range(".got"),
+            text: elf.range(".text"),
+            got: elf.range(".got"),
             eh_frame_hdr: both(".eh_frame_hdr").filter(is_sound),
             eh_frame,
-            debug_frame: data(".debug_frame"),
+            debug_frame: data(".debug_frame").filter(|data| unwind_info::of_debug_frame(data).is_some()),
         };
-        let build_id = build_id(&elf);
-        let debug_link = elf.gnu_debuglink().ok().flatten();
-        let debug_link = debug_link.map(|(name, crc)| (name.to_vec(), crc));
+        let build_id = elf.build_id().map(<[u8]>::to_vec);
+        let debug_link = elf.debug_link().map(|(name, crc)| (name.to_vec(), crc));
         Some(Self {
             file,
             path,
@@ -192,8 +187,9 @@ impl CodeFile {
 }
 
 /// Returns true if an index of `.eh_frame` (`.eh_frame_hdr` of the Linux Standard Base, in the encoding that linkers write)
-/// points into `frames` alone. `at` is its own address. Without it, the frames are indexed when they are read.
-fn is_sound_index(index: &[u8], at: u64, frames: &Range<u64>) -> bool {
+/// points to these entries alone, which are offsets from `frames`, in order. `at` is its own address. Without it, the frames are indexed
+/// when they are read.
+fn is_sound_index(index: &[u8], at: u64, frames: u64, known: &[usize]) -> bool {
     // Relative to their place, unsigned, and relative to the index, of four bytes each.
     const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
     let (numbers, _) = index.get(4..).unwrap_or_default().as_chunks::<4>();
@@ -203,23 +199,19 @@ fn is_sound_index(index: &[u8], at: u64, frames: &Range<u64>) -> bool {
     };
     let count = u32::from_le_bytes(*count) as usize;
     index.starts_with(&ENCODINGS)
-        && at.wrapping_add(4).checked_add_signed(signed(start)) == Some(frames.start)
+        && at.wrapping_add(4).checked_add_signed(signed(start)) == Some(frames)
         && entries.len() / 2 >= count
         && entries.chunks_exact(2).take(count).all(|entry| {
             let frame = at.checked_add_signed(signed(&entry[1]));
-            frame.is_some_and(|frame| frames.contains(&frame))
+            let offset = frame.and_then(|frame| usize::try_from(frame.checked_sub(frames)?).ok());
+            offset.is_some_and(|offset| known.binary_search(&offset).is_ok())
         })
-}
-
-fn build_id<'a>(elf: &impl Object<'a>) -> Option<Vec<u8>> {
-    elf.build_id().ok().flatten().map(<[u8]>::to_vec)
 }
 
 /// Reads the build id of a file.
 pub(super) fn build_id_of(file: &File) -> Option<Vec<u8>> {
-    let cache = ReadCache::new(file.try_clone().ok()?);
-    let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
-    build_id(&elf)
+    let limited = Limited::new(file.try_clone().ok()?, MAX_HEADERS);
+    Elf::parse(&limited)?.build_id().map(<[u8]>::to_vec)
 }
 
 /// The executable files of the processes that are followed.
@@ -339,6 +331,8 @@ pub(super) struct Space {
     mapped: Ranges<Mapped>,
     unwinder: NativeUnwinder,
     cache: framehop::CacheNative<MayAllocateDuringUnwind>,
+    /// The number of paths that took too long.
+    slow: u32,
 }
 
 impl Space {
@@ -348,6 +342,7 @@ impl Space {
             mapped: Ranges::default(),
             unwinder: NativeUnwinder::new(),
             cache: framehop::CacheNative::new(),
+            slow: 0,
         }
     }
 
@@ -430,9 +425,15 @@ impl Space {
         let mut regs = start;
         let (mut frames, mut found, mut left) = (Vec::new(), 0, MAX_SEARCHED_OF_PATH);
         let mut next = FrameAddress::from_instruction_pointer(registers.ip);
+        let begun = thread_time();
         let mut is_cut = loop {
             frames.push(next);
-            if frames.len() == MAX_FRAMES {
+            if frames.len() == MAX_FRAMES || self.slow == MAX_SLOW {
+                break true;
+            }
+            // Each instruction of an entry takes time, and a program chooses them.
+            if thread_time().saturating_sub(begun) > MAX_UNWINDING {
+                self.slow += 1;
                 break true;
             }
             let caller = match self.unwinder.unwind_frame(next, &mut regs, &mut self.cache, &mut read) {

@@ -3,14 +3,33 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Instant;
 
 use flate2::bufread::ZlibDecoder;
 use object::elf;
 
-/// The most bytes of debug information that are unpacked in memory, of all files together.
-pub(super) const MAX_UNPACKED: u64 = 256 << 20;
+/// What the symbols and the debug information of all files together may need, in bytes.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Debug information that is unpacked in memory.
+    unpacked: u64,
+    /// Tables of symbols and of their names. Those of the largest browsers have 100 MiB.
+    symbols: u64,
+    /// Copies of files in memory.
+    copies: u64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            unpacked: 256 << 20,
+            symbols: 128 << 20,
+            copies: 64 << 20,
+        }
+    }
+}
+
 /// The most sections of a file, and the most bytes of their names. Linkers write less than a hundred, of a few bytes each. Each
 /// lookup of a section reads all names.
 const MAX_SECTIONS: u16 = 4096;
@@ -23,6 +42,8 @@ const LINK: &[u8] = b".gnu_debuglink\0";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readable {
     Nothing,
+    /// Nothing: its symbol tables need too much memory.
+    NoRoom,
     /// The symbol tables: its debug information is elsewhere or damaged.
     Symbols,
     /// The symbol tables: its debug information needs too much memory.
@@ -31,20 +52,53 @@ pub(super) enum Readable {
     All,
 }
 
-/// Decides which parts of a file may be read. Deducts the memory that its debug information needs from `room`.
+/// Returns a copy of a file that another user may change, or that is in memory (tmpfs, memfd), and `None` for another file. Symbols are
+/// read through a mapping: if the file became shorter meanwhile, that would end zmtop, and it would allocate the pages of holes of a file
+/// in memory.
+///
+/// # Errors
+/// The file is too large, or the copy failed.
+pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<File>, ()> {
+    let metadata = file.metadata().map_err(drop)?;
+    let is_trusted = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) && metadata.mode() & 0o022 == 0;
+    let kind = rustix::fs::fstatfs(file).map_err(drop)?.f_type as u32;
+    if is_trusted && ![TMPFS, RAMFS, HUGETLBFS].contains(&kind) {
+        return Ok(None);
+    }
+    let len = metadata.len();
+    room.copies = room.copies.checked_sub(len).ok_or(())?;
+    let copy = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).map_err(drop)?;
+    let mut copy = File::from(copy);
+    let mut part = Part { file, at: 0, left: len };
+    std::io::copy(&mut part, &mut copy).map_err(drop)?;
+    Ok(Some(copy))
+}
+
+/// The types of `statfs(2)` of file systems in memory.
+const TMPFS: u32 = 0x0102_1994;
+const RAMFS: u32 = 0x8584_58f6;
+const HUGETLBFS: u32 = 0x9584_58f6;
+
+/// Decides which parts of a file may be read. Deducts the memory that they need from `room`.
 ///
 /// Its compressed sections are unpacked once to count their bytes, as their headers may be wrong.
-pub(super) fn readable(file: &File, room: &mut u64, deadline: Instant) -> Readable {
+pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Readable {
     let Some((kind, sections)) = Section::all_of(file) else {
         return Readable::Nothing;
     };
+    let of_symbols = sections.iter().filter(|section| section.is_of_symbols);
+    let of_symbols = of_symbols.fold(0, |sum: u64, section| sum.saturating_add(section.size));
+    let Some(left) = room.symbols.checked_sub(of_symbols) else {
+        return Readable::NoRoom;
+    };
+    room.symbols = left;
     // Debug information that is not linked is relocated in memory, which may need more than the file has.
     let is_linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
     if !is_linked || sections.iter().any(|section| section.is_link) {
         return Readable::Symbols;
     }
     let len = file.metadata().map_or(0, |metadata| metadata.len());
-    let (mut left, mut packed) = (*room, 0_u64);
+    let (mut left, mut packed) = (room.unpacked, 0_u64);
     for section in sections.iter().filter(|section| section.is_compressed) {
         // Sections that share their bytes would take long.
         packed = packed.saturating_add(section.size);
@@ -56,7 +110,7 @@ pub(super) fn readable(file: &File, room: &mut u64, deadline: Instant) -> Readab
             Err(readable) => return readable,
         }
     }
-    *room = left;
+    room.unpacked = left;
     Readable::All
 }
 
@@ -65,6 +119,8 @@ struct Section {
     size: u64,
     is_compressed: bool,
     is_link: bool,
+    /// It is a table of symbols or of names.
+    is_of_symbols: bool,
 }
 
 impl Section {
@@ -100,6 +156,8 @@ impl Section {
             offset: long(header, 24),
             size: long(header, 32),
             is_compressed: long(header, 8) & elf::SHF_COMPRESSED.0 != 0 && has_data(header),
+            is_of_symbols: [elf::SHT_SYMTAB, elf::SHT_STRTAB, elf::SHT_DYNSYM]
+                .contains(&elf::SectionType(word(header, 4))),
             is_link: names
                 .get(word(header, 0) as usize..)
                 .is_some_and(|name| name.starts_with(LINK)),

@@ -17,7 +17,7 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 
 use super::modules::{CodeFile, FileId, Files, Place, build_id_of};
-use super::sections::{MAX_UNPACKED, Readable, readable};
+use super::sections::{Readable, Room, copy_of_unsafe, readable};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
@@ -132,17 +132,17 @@ struct Symbols {
     symbolizer: Symbolizer,
     /// The files with symbols for each file.
     sources: HashMap<FileId, Sources>,
-    /// The bytes of debug information that may still be unpacked.
-    room: u64,
+    /// What may still be read.
+    room: Room,
 }
 
 /// The files with the symbols of a file.
 struct Sources {
     /// The best first.
     list: Vec<Source<'static>>,
-    /// The separate file. It stays open, for its path names the descriptor.
-    _debug: Option<File>,
-    /// Debug information was left out, which needs too much memory.
+    /// The separate file, and copies. They stay open, for their paths name the descriptors.
+    _open: Vec<File>,
+    /// Symbols or debug information were left out, which need too much memory.
     is_too_large: bool,
 }
 
@@ -154,7 +154,7 @@ impl Default for Symbols {
         Self {
             symbolizer: builder.enable_code_info(true).enable_inlined_fns(true).build(),
             sources: HashMap::new(),
-            room: MAX_UNPACKED,
+            room: Room::default(),
         }
     }
 }
@@ -221,15 +221,20 @@ impl Symbols {
 }
 
 impl Sources {
-    fn of(file: &CodeFile, room: &mut u64, deadline: Instant) -> Self {
+    fn of(file: &CodeFile, room: &mut Room, deadline: Instant) -> Self {
         let debug = debug_file(file, deadline);
-        let (mut list, mut is_too_large) = (Vec::new(), false);
+        let (mut list, mut open, mut is_too_large) = (Vec::new(), Vec::new(), false);
         for file in debug.iter().chain([&file.file]) {
+            let Ok(copy) = copy_of_unsafe(file, room) else {
+                is_too_large = true;
+                continue;
+            };
+            let file = copy.as_ref().unwrap_or(file);
             let readable = readable(file, room, deadline);
-            is_too_large |= readable == Readable::TooLarge;
+            is_too_large |= matches!(readable, Readable::TooLarge | Readable::NoRoom);
             // The symbol table alone helps if the rest cannot be read.
             let ways: &[bool] = match readable {
-                Readable::Nothing => &[],
+                Readable::Nothing | Readable::NoRoom => &[],
                 Readable::Symbols | Readable::TooLarge => &[false],
                 Readable::All => &[true, false],
             };
@@ -240,10 +245,12 @@ impl Sources {
                     ..Elf::new(path.clone())
                 })
             }));
+            open.extend(copy);
         }
+        open.extend(debug);
         Self {
             list,
-            _debug: debug,
+            _open: open,
             is_too_large,
         }
     }

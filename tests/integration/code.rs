@@ -6,6 +6,7 @@ mod paths;
 mod programs;
 mod ranges;
 mod records;
+mod unwind_info;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ use crate::tui::Event;
 /// Maximum time of one measurement, as an argument of `callers --for`.
 const LONGEST: &str = "1h";
 /// The longest object that is read.
-const MAX_LINE: u64 = 64 << 20;
+const MAX_LINE: u64 = 8 << 20;
 
 #[derive(Default)]
 pub(super) struct Measurer {

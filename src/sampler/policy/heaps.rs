@@ -9,6 +9,8 @@ pub const INTERVAL: Duration = Duration::from_secs(30);
 const SHARE: f64 = 1.0 / 500.0;
 /// CPU time in seconds that a burst of reads may use, as at the start: 250 typical reads of 2 ms each.
 const BURST: f64 = 0.5;
+/// The debt in seconds that the reads of one user can leave to all others, who then wait for four minutes. The rest delays the user alone.
+const MAX_DEBT: f64 = 0.5;
 /// Expected time of the first read of a program. Most take less. [`FIRST_AT_ONCE`] limits the effect of those that take longer.
 const FIRST: Duration = Duration::from_millis(10);
 /// Maximum number of concurrent first reads. If one takes longer than expected, all reads are delayed.
@@ -56,12 +58,13 @@ impl Budget {
     pub fn reserve(&mut self, now: Duration, user: u32, known: Option<Duration>) -> Option<Read> {
         self.refill(now);
         let is_first = known.is_none();
-        if self.taken >= BURST || is_first && self.first >= FIRST_AT_ONCE {
+        if self.taken.max(self.spent(user)) >= BURST || is_first && self.first >= FIRST_AT_ONCE {
             return None;
         }
         let slowest = || self.users.get(&user).map_or(FIRST, |user| user.slowest.max(FIRST));
         let expected = known.unwrap_or_else(slowest);
         self.taken += expected.as_secs_f64();
+        self.users.entry(user).or_default().spent += expected.as_secs_f64();
         self.first += u32::from(is_first);
         Some(Read {
             user,
@@ -79,16 +82,20 @@ impl Budget {
         self.taken = (self.taken - saved).max(0.0);
         for user in self.users.values_mut() {
             user.spent = (user.spent - saved).max(0.0);
+            if now.saturating_sub(user.at) >= MEMORY {
+                user.slowest = Duration::ZERO;
+            }
         }
-        self.users.retain(|_, user| now.saturating_sub(user.at) < MEMORY);
+        self.users.retain(|_, user| user.spent > 0.0 || !user.slowest.is_zero());
     }
 
     /// Charges the actual time of a read in place of the expected one.
     pub fn settle(&mut self, read: Read, took: Duration) {
-        self.taken += took.as_secs_f64() - read.expected.as_secs_f64();
+        let taken = self.taken + took.as_secs_f64() - read.expected.as_secs_f64();
+        self.taken = taken.min(BURST + MAX_DEBT);
         self.first -= u32::from(read.is_first);
         let user = self.users.entry(read.user).or_default();
-        user.spent += took.as_secs_f64();
+        user.spent = (user.spent + took.as_secs_f64() - read.expected.as_secs_f64()).max(0.0);
         if took >= user.slowest {
             (user.slowest, user.at) = (took, self.at);
         }

@@ -216,6 +216,35 @@ fn claiming(path: &Path, claimed: u64) {
 }
 
 #[test]
+fn headers_and_symbols_are_read_up_to_a_limit() {
+    use zmtop::proc::elf::{Elf, Limited};
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sparse");
+    claiming(&path, 1 << 40);
+    let open = |most| Limited::new(std::fs::File::open(&path).unwrap(), most);
+    let limited = open(1 << 20);
+    let elf = Elf::parse(&limited).unwrap();
+    assert_eq!(elf.range(".text"), Some(0x1000..0x2000));
+    assert_eq!(elf.range(".eh_frame"), Some(1 << 32..(1 << 32) + (1 << 40)));
+    assert_eq!(elf.data(".eh_frame", 1 << 20), None);
+    assert_eq!(elf.data(".eh_frame", u64::MAX), None);
+    assert_eq!(elf.data(".text", u64::MAX).map(<[u8]>::len), Some(4096));
+    assert_eq!(
+        (elf.build_id(), elf.debug_link(), elf.dynamic_symbols().count()),
+        (None, None, 0)
+    );
+    assert!(Elf::parse(&open(300)).is_none());
+    // This program has symbols.
+    let own = || std::fs::File::open("/proc/self/exe").unwrap();
+    let limited = Limited::new(own(), 16 << 20);
+    let names = Elf::parse(&limited).unwrap();
+    let count = names.dynamic_symbols().count();
+    assert!(names.dynamic_symbols().any(|(name, _)| name == b"read"), "{count}");
+    assert!(names.build_id().is_some());
+}
+
+#[test]
 fn files_that_claim_gigabytes_for_unwinding_take_little_memory() {
     const MAP: &str = "
 import mmap, sys

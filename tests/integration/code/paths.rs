@@ -44,6 +44,39 @@ fn stacks(text: &str) -> Stacks {
     stacks
 }
 
+#[test]
+fn a_report_of_limited_size_has_the_largest_paths_that_fit() {
+    let long = "x".repeat(3000);
+    let text = format!("malloc<small<main 40 30\nmalloc<{long}<main 30 20\nmalloc<other<main 20 10");
+    let names = |measured: &Measured| -> Vec<Vec<String>> {
+        let stacks = &measured.stacks;
+        let names = |stack: &Stack| stack.frames.iter().map(|id| stacks.name(*id)).collect();
+        stacks.stacks.iter().map(names).collect()
+    };
+    let whole = Measured {
+        stacks: stacks(&text),
+        ..super::super::update::call_paths::measured()
+    };
+    // The size and the paths that are kept, by their middle function.
+    for (most, kept) in [
+        (0, &[][..]),
+        (400, &["small"]),
+        (3000, &["small", "other"]),
+        (6000, &["small", &long, "other"]),
+    ] {
+        let mut measured = whole.clone();
+        measured.limit(most);
+        let expected: Vec<_> = kept
+            .iter()
+            .map(|name| ["malloc", name, "main"].map(str::to_owned).to_vec())
+            .collect();
+        assert_eq!(names(&measured), expected, "{most}");
+        assert_eq!(measured.counts.forgotten, 3 - kept.len() as u64, "{most}");
+        let functions = kept.len() + 2 * usize::from(!kept.is_empty());
+        assert_eq!(measured.stacks.frames.len(), functions, "{most}");
+    }
+}
+
 /// Returns the lines of a tree as text: an indent of two blanks per level, kept bytes, and the function.
 fn drawn(stacks: &Stacks, order: Order, least: f64, chain: usize) -> Vec<String> {
     let text = |line: Line| {

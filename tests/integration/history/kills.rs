@@ -191,6 +191,49 @@ fn a_victim_may_have_more_than_the_limit() {
     assert_eq!(told, "/shop reached its limit of 150M, and it had 151M");
 }
 
+/// The kernel leaves out the report of most kills of a flood, and says that a process is in the root when it is ending.
+#[test]
+fn nothing_outside_is_blamed_for_a_kill_at_an_unknown_limit() {
+    let growing = |second: u64| {
+        let victim = holding(7, "flood", "/", 5);
+        vec![holding(9, "innocent", "/other", 50 + 10 * second), victim]
+    };
+    let mut kill = killed(60, 1, 7, "flood", 5, Some("/small"));
+    let victim = kill.victim.as_mut().unwrap();
+    (victim.limit, victim.cgroup, victim.constraint) = (None, None, None);
+    assert_eq!(
+        why(&after_kill(growing, &kill)),
+        "its cgroup reached a limit, and it had 5.0M of it"
+    );
+    kill.victim.as_mut().unwrap().by_cgroup = false;
+    let of_machine = why(&after_kill(growing, &kill));
+    assert!(
+        of_machine.ends_with("; 9 innocent had grown most, +100M in 10s"),
+        "{of_machine}"
+    );
+}
+
+#[test]
+fn a_flood_of_kills_in_one_cgroup_displaces_no_kill_in_another() {
+    use zmtop::model::kill::forget_kills;
+
+    // The cgroups of the kills, the oldest first; `None` for the machine, "" if unknown.
+    let flood = |cgroup: &'static str| std::iter::repeat_n(Some(cgroup), 40);
+    for (kills, kept) in [
+        (
+            [Some("/shop")].into_iter().chain(flood("/small")).collect::<Vec<_>>(),
+            Some("/shop"),
+        ),
+        ([Some("/shop")].into_iter().chain(flood("")).collect(), Some("/shop")),
+        (flood("/small").chain([None]).chain(flood("")).collect(), None),
+    ] {
+        let mut left = kills.clone();
+        let removed = forget_kills(&mut left, 8, |kill| kill.map(str::as_bytes));
+        assert_eq!((left.len(), removed), (8, kills.len() - 8));
+        assert!(left.contains(&kept), "{kept:?}: {left:?}");
+    }
+}
+
 #[test]
 fn page_tables_of_a_victim_are_reported_if_they_matter() {
     for (mib, expected) in [

@@ -94,6 +94,37 @@ fn an_exec_starts_anew() {
 }
 
 #[test]
+fn an_exec_that_gives_no_memory_back_is_none() {
+    // The memory before and after in MiB, and whether the history goes on.
+    for (before, after, goes_on) in [
+        (500, 501, true),
+        (500, 380, true),
+        (500, 370, false),
+        (500, 900, true),
+        (15, 14, false),
+    ] {
+        let mut history = History::new(WINDOW);
+        let with = |second, mib: u64, exec| {
+            let mut snapshot = snap(second, mib, 0, 1000);
+            let process = &mut snapshot.processes.as_mut().unwrap()[0];
+            (process.exec, process.stat.rss) = (exec, mib * MIB);
+            process.walk.as_mut().unwrap().memory.rss = mib * MIB;
+            snapshot
+        };
+        history.push(&with(1, before, 0));
+        history.push(&with(2, before, 0));
+        history.push(&with(3, after, 1));
+        history.push(&with(4, after, 1));
+        let values = shown(history.get(ID).unwrap());
+        assert_eq!(
+            values.contains(&(before * MIB)),
+            goes_on,
+            "{before} to {after}: {values:?}"
+        );
+    }
+}
+
+#[test]
 fn a_reused_pid_is_another_process() {
     let mut history = History::new(WINDOW);
     history.push(&snap(1, 500, 0, 0));
