@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::runtimes::{Part, TypeUse};
 
 /// Maximum number of classes that are stored. Large servers load about 100,000.
-const MAX_CLASSES: usize = 1 << 20;
+const MAX_CLASSES: usize = 1 << 18;
 
 /// Parses the answer to `GC.class_histogram`. Classes of one name, by several loaders, are summed, largest first.
 ///
