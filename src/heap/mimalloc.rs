@@ -411,7 +411,7 @@ impl Scan<'_> {
             // The description of a segment that was given back stays until its memory is used again.
             old_end = old_end.max(its_end);
             if address < old_end && round == 0 {
-                sum.add_free([address..old_end.min(address + ALIGN)])?;
+                sum.add_free(std::iter::once(address..old_end.min(address + ALIGN)))?;
             }
         }
         Ok(())
@@ -431,7 +431,7 @@ impl Scan<'_> {
             let in_use = in_use.unwrap_or(page.used * page.block);
             let size = page.range.end - page.range.start;
             if in_use == 0 {
-                sum.add_free([page.range.clone()])?;
+                sum.add_free(std::iter::once(page.range.clone()))?;
                 continue;
             }
             let pages = match page.thread {

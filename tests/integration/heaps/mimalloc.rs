@@ -431,7 +431,7 @@ fn free_spans_of_arenas_that_overlap_are_limited_as_a_whole() {
             fake.page(slice..slice + 1, THREAD, 64, [10, 100, 1000, 0], false);
             let (at, meta) = (HEAP + arena * SLICE, METAS + slice % (1 << 14) * 160);
             fake.put(meta + 96, at);
-            fake.put(meta + 104, 20 | 1 << 32);
+            fake.put(meta + 104, 0x14 | 1 << 32);
             // Each has 2^20 slices, and every second one is free.
             fake.put(at + 32, 1 << 20);
             fake.put(at + 40, 12);

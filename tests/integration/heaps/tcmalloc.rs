@@ -408,7 +408,7 @@ fn leaves_without_memory_are_not_followed_for_ever() {
         let mut fake = process();
         // No memory is where these are for.
         for leaf in 0..leaves {
-            fake.put(MAP + (leaf + 1) * 8, LEAF);
+            fake.put(MAP + (leaf + 1) * 8, 0x1234_0000);
         }
         assert!(tcmalloc::read(&mut fake).is_ok());
         fake.asked

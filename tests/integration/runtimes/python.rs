@@ -185,8 +185,10 @@ fn a_size_that_no_mapping_holds_does_not_count() {
 fn blocks_of_a_deque_count_once() {
     const BLOCK: u64 = 528;
     const NOWHERE: u64 = 0xdead_0000;
-    // Items; the right link of each block, by its number, or an address; the last block; blocks that count; whether all were counted.
-    let cases: [(&str, u64, &[u64], u64, u64, bool); 8] = [
+    /// Items; the right link of each block, by its number, or an address; the last block; blocks that count; whether all were
+    /// counted.
+    type Case = (&'static str, u64, &'static [u64], u64, u64, bool);
+    let cases: [Case; 8] = [
         ("one block", 3, &[NOWHERE], 0, 1, true),
         (
             "two blocks, of which each is partly used",
