@@ -15,6 +15,8 @@ pub(super) struct Cache<'m> {
     numbers: Vec<u64>,
     last: u64,
     ahead: Vec<u8>,
+    /// The time limit of the read has passed.
+    is_over: bool,
 }
 
 impl<'m> Cache<'m> {
@@ -25,11 +27,19 @@ impl<'m> Cache<'m> {
             numbers: vec![0; SLOTS],
             last: 0,
             ahead: vec![0; AHEAD * PAGE as usize],
+            is_over: false,
         }
     }
 
+    /// Returns true once the time limit of the read has passed.
     pub(super) fn is_over(&mut self) -> bool {
-        self.memory.is_over()
+        self.is_over = self.is_over || self.memory.is_over();
+        self.is_over
+    }
+
+    /// Returns true if the time limit had passed when a page was last read, or [`Self::is_over`] last called.
+    pub(super) const fn was_over(&self) -> bool {
+        self.is_over
     }
 
     /// Returns the mappings; none if they cannot be read.
@@ -45,6 +55,10 @@ impl<'m> Cache<'m> {
     fn page(&mut self, number: u64) -> Option<usize> {
         let slot = number as usize % SLOTS;
         if self.numbers[slot] != number + 1 {
+            // A page may come from a slow disk, so each one asks: every loop that reads then ends in time.
+            if self.is_over() {
+                return None;
+            }
             let address = number.checked_mul(PAGE)?;
             let follows = number == self.last + 1;
             self.last = number;

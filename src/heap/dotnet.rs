@@ -10,6 +10,8 @@ use super::runtimes::{Part, Runtime};
 
 /// Maximum size of a block, in bytes. A runtime fills some 100 kB.
 const MAX_BLOCK: usize = 1 << 20;
+/// Maximum number of the definitions of events with counters. A runtime sends one.
+const MAX_EVENTS: usize = 1 << 12;
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 /// The source of the counters.
 const PROVIDER: &str = "System.Runtime";
@@ -230,7 +232,8 @@ impl Stream {
             }
             let payload = Bytes(rest.take(length)?);
             if is_metadata {
-                self.events.extend(payload.counter_event());
+                let event = payload.counter_event();
+                self.events.extend(event.filter(|_| self.events.len() < MAX_EVENTS));
             } else if self.events.contains(&event)
                 && let Some((name, value)) = payload.counter()
             {

@@ -359,6 +359,9 @@ impl<'a, M: Memory> Reader<'a, M> {
                     searched += len;
                     if self.memory.read(address, piece) {
                         for hit in last_bins(piece, address) {
+                            if self.memory.is_over() {
+                                return Err(Unknown::TooLarge);
+                            }
                             if let Some(arenas) = self.of_last_bin(hit) {
                                 return Ok(arenas);
                             }

@@ -13,6 +13,8 @@ use super::runtimes::Site;
 
 /// Maximum number of buckets of a program.
 const MAX_BUCKETS: usize = 1 << 18;
+/// Maximum number of buckets of all chains that are followed: 18 MiB.
+const MAX_KNOWN: usize = 1 << 20;
 /// The deepest call path: `maxProfStackDepth`.
 const MAX_DEPTH: u64 = 1024;
 /// Maximum number of frames of a path that are named.
@@ -97,13 +99,23 @@ fn find(memory: &mut Cache<'_>, program: &Program) -> Option<u64> {
         let end = range.end.min(range.start.saturating_add(left));
         left = left.saturating_sub(range.end.saturating_sub(range.start));
         for at in (range.start.checked_next_multiple_of(8).unwrap_or(end)..end).step_by(8) {
-            let Some(word) = memory.word(at) else { continue };
+            let Some(word) = memory.word(at) else {
+                // Data that cannot be read is skipped, but not for longer than there is time.
+                if memory.was_over() {
+                    return best.1;
+                }
+                continue;
+            };
             let is_candidate = ADDRESSES.contains(&word) && word.is_multiple_of(8) && !program.text.contains(&word);
-            if !is_candidate || bucket(memory, program, word).is_none() {
+            if !is_candidate {
                 continue;
             }
-            if memory.is_over() {
+            // Each word that is no bucket is a read, too.
+            if memory.is_over() || known.len() >= MAX_KNOWN {
                 return best.1;
+            }
+            if bucket(memory, program, word).is_none() {
+                continue;
             }
             let (mut length, mut bucket_at) = (0, word);
             while bucket_at != 0 && length < MAX_BUCKETS && known.insert(bucket_at) {

@@ -5,22 +5,32 @@
 
 pub mod jfr;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::runtimes::{Part, TypeUse};
 
-/// Maximum number of classes that are stored. Large servers load about 100,000.
-const MAX_CLASSES: usize = 1 << 20;
+/// Maximum number of classes that are stored, and of bytes of their names. Large servers load about 100,000.
+const MAX_CLASSES: usize = 1 << 18;
+const MAX_NAMES: usize = 32 << 20;
+/// Maximum number of bytes of a line.
+const MAX_LINE: usize = 8 << 10;
+
+/// Returns the lines of an answer, each up to [`MAX_LINE`].
+fn lines(text: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.map(|line| String::from_utf8_lossy(&line[..line.len().min(MAX_LINE)]))
+}
 
 /// Parses the answer to `GC.class_histogram`. Classes of one name, by several loaders, are summed, largest first.
 ///
 /// Returns `None` if it is another text, such as the error of an unknown command, or if it is truncated.
 pub fn histogram(text: &[u8]) -> Option<Vec<TypeUse>> {
-    let mut classes: HashMap<String, TypeUse> = HashMap::new();
-    let mut is_whole = false;
-    for line in text.split(|byte| *byte == b'\n') {
-        let line = String::from_utf8_lossy(line);
+    // By name: count, bytes, and whether it is the program's own.
+    let mut classes: HashMap<String, (u64, u64, bool)> = HashMap::new();
+    let (mut is_whole, mut names) = (false, 0);
+    for line in lines(text) {
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { continue };
         if first == "Total" {
@@ -33,24 +43,28 @@ pub fn histogram(text: &[u8]) -> Option<Vec<TypeUse>> {
         };
         let (count, bytes) = (count.parse::<u64>().ok()?, bytes.parse::<u64>().ok()?);
         let name = class_name(name);
-        if classes.len() >= MAX_CLASSES && !classes.contains_key(&name) {
-            return None;
+        if !classes.contains_key(&name) {
+            names += name.len();
+            if classes.len() >= MAX_CLASSES || names > MAX_NAMES {
+                return None;
+            }
         }
         // JDK 9 and later write the module of a class that has one.
         let is_platform = words.next().is_some_and(is_platform_module) || is_platform_class(&name);
-        let class = classes.entry(name).or_insert_with_key(|name| TypeUse {
-            name: name.clone(),
-            count: 0,
-            bytes: 0,
-            is_own: !is_platform,
-        });
-        class.count = class.count.saturating_add(count);
-        class.bytes = class.bytes.saturating_add(bytes);
+        let class = classes.entry(name).or_insert((0, 0, !is_platform));
+        class.0 = class.0.saturating_add(count);
+        class.1 = class.1.saturating_add(bytes);
     }
     if !is_whole {
         return None;
     }
-    let mut classes: Vec<_> = classes.into_values().collect();
+    let classes = classes.into_iter().map(|(name, (count, bytes, is_own))| TypeUse {
+        name,
+        count,
+        bytes,
+        is_own,
+    });
+    let mut classes: Vec<_> = classes.collect();
     classes.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     Some(classes)
 }
@@ -113,8 +127,7 @@ fn class_name(raw: &str) -> String {
 /// `used 70M, capacity 378M`, Shenandoah `376M committed, 97872K used`, all `Metaspace used 155K, committed 384K`.
 pub fn heap_info(text: &[u8]) -> Vec<(Part, Option<Range<u64>>)> {
     let mut parts: Vec<(Part, Option<Range<u64>>)> = Vec::new();
-    for line in text.split(|byte| *byte == b'\n').take(200) {
-        let line = String::from_utf8_lossy(line);
+    for line in lines(text).take(200) {
         let words: Vec<_> = line
             .split([' ', ','])
             .filter(|word| !word.is_empty())
@@ -200,8 +213,7 @@ fn size(text: &str) -> Option<u64> {
 /// Empty if native memory is not tracked.
 pub fn native_memory(text: &[u8]) -> Vec<(String, u64)> {
     let mut categories = Vec::new();
-    for line in text.split(|byte| *byte == b'\n').take(10_000) {
-        let line = String::from_utf8_lossy(line);
+    for line in lines(text).take(10_000) {
         // `-                     Class (reserved=1048652KB, committed=204KB)`.
         let Some((name, figures)) = line.strip_prefix('-').and_then(|line| line.split_once('(')) else {
             continue;

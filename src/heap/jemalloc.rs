@@ -37,6 +37,8 @@ const SAMPLES: usize = 256;
 const MAX_EXTENTS: u64 = 20_000_000;
 /// Maximum number of nodes of a level of the tree, and of extents of which none is in use. A leaf stands for 128 MB or more.
 const MAX_NODES: usize = 1 << 16;
+/// Maximum number of pointers that are remembered while the root is searched: 18 MiB.
+const MAX_REFUSED: usize = 1 << 20;
 /// Number of extents that are read at once.
 const BATCH: usize = 1024;
 /// Arenas that are listed individually.
@@ -261,8 +263,11 @@ impl Scan<'_> {
         // Pointers that were followed before.
         let mut refused = HashSet::new();
         self.search(|scan, place, pointer| {
-            if !is_node(&scan.regions, pointer, 0) || !refused.insert(pointer) {
+            if !is_node(&scan.regions, pointer, 0) || refused.contains(&pointer) {
                 return None;
+            }
+            if refused.len() < MAX_REFUSED {
+                refused.insert(pointer);
             }
             let mut trees = TREES.into_iter();
             trees.find_map(|tree| Some((scan.root_of(pointer, place, tree)?, tree)))
@@ -389,6 +394,10 @@ impl Scan<'_> {
         let (mut count, mut strange) = (0, 0);
         self.forget();
         for (first, leaf) in self.leaves(root, tree)? {
+            // A leaf may be empty, and takes time nevertheless.
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             let entries = self.entries_of(leaf, tree.len(tree.levels - 1), tree.entry);
             let mut words = entries.ok_or(Unknown::Moving)?;
             words.retain(|(_, entry)| tree.pointer(*entry) != 0);
@@ -436,19 +445,20 @@ impl Scan<'_> {
         match found? {
             Use::Slab { class, free } => {
                 let in_use = (size / class * class).saturating_sub(free);
-                arena.in_use += in_use;
-                arena.active += size;
+                arena.in_use = arena.in_use.saturating_add(in_use);
+                arena.active = arena.active.saturating_add(size);
                 // Pages of a new slab that were never touched are not kept.
                 let absent = if free >= PAGE {
                     size - self.placed(extent.address, size)?.total()
                 } else {
                     0
                 };
-                arena.slab_free += free.saturating_sub(absent);
+                let kept = free.saturating_sub(absent);
+                arena.slab_free = arena.slab_free.saturating_add(kept);
             }
             Use::Large { class } => {
-                arena.in_use += class;
-                arena.active += size;
+                arena.in_use = arena.in_use.saturating_add(class);
+                arena.active = arena.active.saturating_add(size);
             }
             Use::Unused => arena.unused += self.placed(extent.address, size)?,
             Use::Nothing => {}

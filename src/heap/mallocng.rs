@@ -155,14 +155,16 @@ impl Scan<'_> {
                 };
                 if group.is_alone {
                     heap.mapped.0 += 1;
-                    heap.mapped.1 += group.len;
+                    // Areas of a made-up heap may repeat a group.
+                    heap.mapped.1 = heap.mapped.1.saturating_add(group.len);
                     continue;
                 }
-                heap.small += (group.slots - group.free) * group.stride;
+                let used = (group.slots - group.free) * group.stride;
+                heap.small = heap.small.saturating_add(used);
                 if group.has_mapping {
-                    heap.groups += group.len;
+                    heap.groups = heap.groups.saturating_add(group.len);
                 } else {
-                    nested += group.outer();
+                    nested = nested.saturating_add(group.outer());
                 }
                 let free = group.free * group.stride;
                 let absent = if free >= PAGE {
@@ -174,7 +176,7 @@ impl Scan<'_> {
                 } else {
                     0
                 };
-                heap.kept += free.saturating_sub(absent);
+                heap.kept = heap.kept.saturating_add(free.saturating_sub(absent));
             }
             area = word(&page, 8);
         }

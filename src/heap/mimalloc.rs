@@ -54,6 +54,10 @@ const MAX_UNCERTAINTY: f64 = 0.015;
 const ROUNDS: u64 = 16;
 /// Maximum number of pages followed in one read.
 const MAX_PAGES: u64 = 8_000_000;
+/// Maximum numbers of free spans, of threads, and of pointers that are remembered while the map is searched: at most 18 MiB each.
+const MAX_FREE: usize = 1 << 20;
+const MAX_THREADS: usize = 1 << 18;
+const MAX_REFUSED: usize = 1 << 20;
 /// Number of pages of a part of the map with which it is recognized. Places in each that are read.
 const BATCH: usize = 64;
 const PARTS: [u64; 4] = [0, 32, 88, 120];
@@ -287,6 +291,22 @@ struct Sum {
     moving: u64,
 }
 
+impl Sum {
+    /// Adds free spans.
+    ///
+    /// # Errors
+    /// [`Unknown::TooLarge`] if there are too many.
+    fn add_free(&mut self, spans: impl IntoIterator<Item = Range<u64>>) -> Result<(), Unknown> {
+        for span in spans.into_iter().filter(|span| span.start < span.end) {
+            if self.free.len() >= MAX_FREE {
+                return Err(Unknown::TooLarge);
+            }
+            self.free.push(span);
+        }
+        Ok(())
+    }
+}
+
 /// A page of version 3 in the map: its first slice and their number, and its address.
 type Mapped = (u64, u64, u64);
 
@@ -365,6 +385,9 @@ impl Scan<'_> {
         let (mut end, mut old_end) = (0, 0);
         let part = form.head.slices / rounds * SLICE;
         for address in self.places() {
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             if address < end {
                 continue;
             }
@@ -379,7 +402,7 @@ impl Scan<'_> {
                     pages.retain(|page| is_part(&page.range));
                     free.retain(is_part);
                     self.add_pages(sum, &pages)?;
-                    sum.free.extend(free);
+                    sum.add_free(free)?;
                 } else {
                     (sum.pages, sum.strange) = (sum.pages + 1, sum.strange + 1);
                 }
@@ -388,7 +411,7 @@ impl Scan<'_> {
             // The description of a segment that was given back stays until its memory is used again.
             old_end = old_end.max(its_end);
             if address < old_end && round == 0 {
-                sum.free.push(address..old_end.min(address + ALIGN));
+                sum.add_free(std::iter::once(address..old_end.min(address + ALIGN)))?;
             }
         }
         Ok(())
@@ -396,6 +419,10 @@ impl Scan<'_> {
 
     fn add_pages(&mut self, sum: &mut Sum, pages: &[Page]) -> Result<(), Unknown> {
         for (at, page) in pages.iter().enumerate() {
+            // The list of one page may have many blocks.
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             let is_compared = at % COMPARED == 0;
             let mut is_moving = is_compared && self.numbers(page) != Some([page.used, page.list, page.block]);
             let in_use = self.in_use(page, &mut is_moving);
@@ -404,7 +431,7 @@ impl Scan<'_> {
             let in_use = in_use.unwrap_or(page.used * page.block);
             let size = page.range.end - page.range.start;
             if in_use == 0 {
-                sum.free.push(page.range.clone());
+                sum.add_free(std::iter::once(page.range.clone()))?;
                 continue;
             }
             let pages = match page.thread {
@@ -412,10 +439,14 @@ impl Scan<'_> {
                 _ => &mut sum.heap.owned,
             };
             sum.threads.extend(Some(page.thread).filter(|thread| *thread != 0));
+            if sum.threads.len() > MAX_THREADS {
+                return Err(Unknown::TooLarge);
+            }
             pages.in_use = pages.in_use.saturating_add(in_use);
             pages.size = pages.size.saturating_add(size);
             if size >= in_use + PAGE {
-                pages.free += self.in_ram(&page.range)?.total().saturating_sub(in_use);
+                let free = self.in_ram(&page.range)?.total().saturating_sub(in_use);
+                pages.free = pages.free.saturating_add(free);
             }
         }
         sum.pages += pages.len() as u64;
@@ -480,7 +511,9 @@ impl Scan<'_> {
             let (mut at, mut count) = (list & !page.flags, 0);
             while at != 0 {
                 count += 1;
-                if count > most || !page.range.contains(&at) || !at.is_multiple_of(8) {
+                // A block of a page that is not read at once is a read of its own.
+                let is_over = bytes.is_empty() && self.memory.is_over();
+                if is_over || count > most || !page.range.contains(&at) || !at.is_multiple_of(8) {
                     return None;
                 }
                 let (mut next, place) = ([0; 8], (at - page.range.start) as usize);
@@ -562,8 +595,11 @@ impl Scan<'_> {
             // Before a region is looked for, because most words are no address of a page.
             (root != 0 && root.is_multiple_of(PAGE)).then_some(())?;
             let region = scan.regions.find(root)?;
-            if region.kind != RegionKind::Anonymous || !refused.insert(root) {
+            if region.kind != RegionKind::Anonymous || refused.contains(&root) {
                 return None;
+            }
+            if refused.len() < MAX_REFUSED {
+                refused.insert(root);
             }
             let mut first = [0; PAGE as usize];
             scan.resident(root, &mut first)?;
@@ -676,7 +712,7 @@ impl Scan<'_> {
                         Some((page, arena)) => {
                             end = page.range.end;
                             pages.push(page);
-                            arenas.extend(arena);
+                            arenas.extend(arena.filter(|_| arenas.len() < MAX_ARENAS));
                         }
                         None => (sum.pages, sum.strange) = (sum.pages + 1, sum.strange + 1),
                     }
@@ -684,10 +720,12 @@ impl Scan<'_> {
                 self.add_pages(&mut sum, &pages)?;
             }
         }
-        for arena in arenas.into_iter().take(MAX_ARENAS) {
+        for arena in arenas {
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             let free = self.free_slices(arena);
-            sum.free
-                .extend(free.ok_or(Unknown::Strange("the layout of its arenas is unknown"))?);
+            sum.add_free(free.ok_or(Unknown::Strange("the layout of its arenas is unknown"))?)?;
         }
         self.heap_of(sum, "mimalloc 3")
     }

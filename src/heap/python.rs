@@ -13,7 +13,7 @@ pub use pools::{Pools, pools};
 use types::{Kind, Type, Types};
 
 use super::runtimes::{Objects, TypeUse};
-use super::{Memory, Regions};
+use super::{Memory, RegionKind, Regions};
 
 /// A version of the interpreter: major and minor.
 pub type Version = (u8, u8);
@@ -23,8 +23,15 @@ pub const VERSIONS: std::ops::RangeInclusive<Version> = (3, 8)..=(3, 14);
 
 /// Maximum number of objects that are counted.
 const MAX_OBJECTS: u64 = 1 << 28;
-/// Maximum number of pages with counted objects, as a process may map one page millions of times.
+/// Maximum number of pages with counted objects, which take some 80 bytes each here; and of those outside of memory without a
+/// file, because a process may map one page of a file millions of times.
 const MAX_PAGES: usize = 2 << 20;
+const MAX_FILE_PAGES: usize = 1 << 16;
+/// Maximum number of references that wait: 16 MiB. Each is the rest of an object that holds another one, so they are as many as
+/// objects are nested.
+const MAX_TODO: usize = 1 << 18;
+/// Maximum number of reads of the mappings.
+const MAX_MAPS: u32 = 8;
 /// The size from which an object must be within one mapping.
 const LARGE: u64 = 1 << 20;
 /// Maximum number of interpreters in a process.
@@ -116,6 +123,7 @@ impl Refusal {
 pub fn objects(memory: &mut dyn Memory, pause: &mut dyn FnMut(), runtime: Runtime) -> Result<Objects, Refusal> {
     let mut walk = Walk::new(memory, pause, runtime.version);
     let lists = walk.find_lists(runtime)?;
+    walk.map();
     for fold in [true, false] {
         for list in &lists {
             walk.list(*list, &lists, fold);
@@ -144,6 +152,31 @@ impl References {
     }
 }
 
+/// The blocks of a deque, linked to the right.
+#[derive(Clone, Copy)]
+struct Blocks {
+    at: u64,
+    last: u64,
+    /// Maximum number of them.
+    left: u64,
+    /// The number of the deque's type.
+    index: usize,
+}
+
+impl Blocks {
+    /// The items of a block: `BLOCKLEN` of `_collectionsmodule.c`.
+    const ITEMS: u64 = 64;
+    /// A block has a link to the left, its items, and a link to the right.
+    const LEN: u64 = (Self::ITEMS + 2) * 8;
+}
+
+/// What is to be followed.
+#[derive(Clone, Copy)]
+enum Todo {
+    References(References),
+    Blocks(Blocks),
+}
+
 /// The number of the type that owns the referenced objects; `None` if each object counts for itself.
 type Owner = Option<usize>;
 
@@ -164,11 +197,15 @@ struct Walk<'m> {
     counted: Bits,
     /// The count and bytes of each type.
     totals: Vec<(u64, u64)>,
-    todo: Vec<(References, Owner)>,
+    todo: Vec<(Todo, Owner)>,
     steps: u64,
     is_whole: bool,
-    /// The mappings, once a large object needs them.
-    regions: Option<Regions>,
+    /// The mappings, the number of times that they were read, and the most bytes in them.
+    regions: Regions,
+    maps: u32,
+    mapped: u64,
+    /// Pages with counted objects that are not in memory without a file.
+    file_pages: usize,
 }
 
 impl<'m> Walk<'m> {
@@ -183,7 +220,10 @@ impl<'m> Walk<'m> {
             todo: Vec::new(),
             steps: 0,
             is_whole: true,
-            regions: None,
+            regions: Regions::default(),
+            maps: 0,
+            mapped: 0,
+            file_pages: 0,
         }
     }
 
@@ -199,6 +239,19 @@ impl<'m> Walk<'m> {
             found = self.lists(runtime);
         }
         found
+    }
+
+    /// Reads the mappings.
+    fn map(&mut self) {
+        self.maps += 1;
+        let regions = self.memory.regions();
+        let sizes = regions.all().iter().map(|region| region.end - region.start);
+        let mapped = sizes.fold(0, u64::saturating_add);
+        self.mapped = self.mapped.max(mapped);
+        // Once the time is over, they cannot be read.
+        if mapped > 0 {
+            self.regions = regions;
+        }
     }
 
     /// Returns the heads of the collector's lists in all interpreters.
@@ -228,6 +281,9 @@ impl<'m> Walk<'m> {
         for _ in 0..MAX_INTERPRETERS {
             if interpreter == 0 {
                 break;
+            }
+            if self.memory.is_over() {
+                return Err(unknown);
             }
             if !ADDRESSES.contains(&interpreter) {
                 return Err(unknown);
@@ -298,6 +354,7 @@ impl<'m> Walk<'m> {
                     self.is_whole &= is_whole;
                     return;
                 }
+                None if self.memory.is_over() => break,
                 None => (self.pause)(),
             }
         }
@@ -356,7 +413,7 @@ impl<'m> Walk<'m> {
     fn is_over(&mut self) -> bool {
         self.steps += 1;
         let is_full = self.steps >= MAX_OBJECTS || self.counted.0.len() >= MAX_PAGES;
-        is_full || (self.steps.is_multiple_of(256) && self.memory.is_over())
+        is_full || self.memory.was_over() || (self.steps.is_multiple_of(256) && self.memory.is_over())
     }
 
     /// Counts an object of a list; with `fold`, an instance of a class and the objects that only it refers to. Returns `None` if
@@ -365,20 +422,37 @@ impl<'m> Walk<'m> {
         let object = node + 16;
         let header = self.header(object)?;
         let index = self.types.find(&mut self.memory, header.kind)?;
-        if fold != self.types.at(index).is_class || !self.counted.insert(object) {
+        if fold != self.types.at(index).is_class || !self.note(object) {
             return Some(());
         }
         let bytes = self.open(object, header, index, fold.then_some(index));
         self.add(index, 1, bytes);
-        while let Some((references, owner)) = self.todo.pop() {
+        while let Some((todo, owner)) = self.todo.pop() {
             if self.is_over() {
                 self.is_whole = false;
                 self.todo.clear();
                 break;
             }
-            self.follow(references, owner);
+            match todo {
+                Todo::References(references) => self.follow(references, owner),
+                Todo::Blocks(blocks) => self.follow_blocks(blocks, owner),
+            }
         }
         Some(())
+    }
+
+    /// Notes an object, or a block of one. Returns false if it was noted before, or if there is no room for more.
+    fn note(&mut self, address: u64) -> bool {
+        if !self.counted.has_page(address) {
+            let region = self.regions.find(address);
+            let is_own = region.is_some_and(|region| matches!(region.kind, RegionKind::Anonymous | RegionKind::Heap));
+            self.file_pages += usize::from(!is_own);
+            if self.file_pages > MAX_FILE_PAGES {
+                self.is_whole = false;
+                return false;
+            }
+        }
+        self.counted.insert(address)
     }
 
     /// Follows one entry, and returns the rest to the list.
@@ -407,8 +481,40 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// Follows one block, and returns the rest to the list.
+    fn follow_blocks(&mut self, blocks: Blocks, owner: Owner) {
+        let Blocks { at, last, left, index } = blocks;
+        let Some(left) = left.checked_sub(1) else { return };
+        if !ADDRESSES.contains(&at) || !at.is_multiple_of(8) {
+            return;
+        }
+        let Some(next) = self.memory.word(at + Blocks::LEN - 8) else {
+            return;
+        };
+        // Links that loop would count a block again and again.
+        if !self.note(at) {
+            self.is_whole = false;
+            return;
+        }
+        self.add(owner.unwrap_or(index), 0, Blocks::LEN);
+        // The link of the last block is not set.
+        if at != last {
+            let at = next;
+            self.wait(Todo::Blocks(Blocks { at, left, ..blocks }), owner);
+        }
+        self.push(References::array(at + 8, Blocks::ITEMS), owner);
+    }
+
     fn push(&mut self, references: References, owner: Owner) {
-        self.todo.push((references, owner));
+        self.wait(Todo::References(references), owner);
+    }
+
+    fn wait(&mut self, todo: Todo, owner: Owner) {
+        if self.todo.len() < MAX_TODO {
+            self.todo.push((todo, owner));
+        } else {
+            self.is_whole = false;
+        }
     }
 
     /// Counts the object that the pointer at an address refers to, if no list has it: for `owner` if that alone refers to it,
@@ -425,7 +531,7 @@ impl<'m> Walk<'m> {
         if owner.is_none() && kind.has_gc() && self.memory.word(object.wrapping_sub(16))? != 0 {
             return None;
         }
-        self.counted.insert(object);
+        self.note(object).then_some(())?;
         let bytes = self.open(object, header, index, owner);
         self.add(owner.unwrap_or(index), u64::from(owner.is_none()), bytes);
         Some(())
@@ -454,33 +560,43 @@ impl<'m> Walk<'m> {
     fn open(&mut self, object: u64, header: Header, index: usize, owner: Owner) -> u64 {
         let kind = self.types.at(index).clone();
         let mut fixed = kind.basic;
-        let variable = match kind.kind {
+        // What varies, and its place.
+        let (variable, place) = match kind.kind {
             Kind::List => self.open_list(object, header, owner),
             Kind::Tuple => {
                 let items = clamp(header.size);
                 self.push(References::array(object + self.types.tuple_items(), items), owner);
-                items * 8
+                (items * 8, object)
             }
             Kind::Dict => self.open_dict(object, owner),
             Kind::Set => self.open_set(object, owner),
             Kind::Text => {
                 let size = self.types.text_size(&mut self.memory, object);
+                let size = size.filter(|size| self.is_plausible(object, *size));
                 fixed = if size.is_some() { 0 } else { kind.basic };
-                size.unwrap_or(0)
+                (size.unwrap_or(0), object)
             }
-            Kind::Int if self.version >= (3, 12) => clamp(header.size >> 3) * 4,
-            Kind::Deque => self.open_deque(object, header, owner),
-            Kind::Bytearray => self.memory.word(object + 24).map_or(0, clamp),
+            Kind::Int if self.version >= (3, 12) => (clamp(header.size >> 3) * 4, object),
+            // Its blocks count when they are followed.
+            Kind::Deque => {
+                self.open_deque(object, header, index, owner);
+                (0, object)
+            }
+            Kind::Bytearray => {
+                let words = self.memory.words(object + 24);
+                words.map_or((0, object), |[allocated, bytes]| (clamp(allocated), bytes))
+            }
             Kind::Array => self.open_array(object),
             // Of a generator it is another field.
             Kind::Int | Kind::Other => {
                 let bytes = clamp(header.size.cast_signed().unsigned_abs()).saturating_mul(kind.item);
-                if bytes < LARGE || self.is_mapped(object, bytes) {
-                    bytes
-                } else {
-                    0
-                }
+                (bytes, object)
             }
+        };
+        let variable = if self.is_plausible(place, variable) {
+            variable
+        } else {
+            0
         };
         // A class may derive from a dict, and have attributes, too.
         let attributes = if kind.is_class {
@@ -494,27 +610,34 @@ impl<'m> Walk<'m> {
             .saturating_add(attributes)
     }
 
-    /// Returns true if one mapping holds the object.
-    fn is_mapped(&mut self, object: u64, bytes: u64) -> bool {
-        let memory = &mut self.memory;
-        let regions = self.regions.get_or_insert_with(|| memory.regions());
-        regions.holds(object, bytes)
+    /// Returns true unless the bytes are so many that one mapping must hold them, and none does.
+    fn is_plausible(&mut self, at: u64, bytes: u64) -> bool {
+        if bytes < LARGE || self.regions.holds(at, bytes) {
+            return true;
+        }
+        // It may be newer than the mappings.
+        if bytes < self.mapped && self.maps < MAX_MAPS {
+            self.map();
+        }
+        self.regions.holds(at, bytes)
     }
 
-    fn open_list(&mut self, object: u64, header: Header, owner: Owner) -> u64 {
+    /// Returns the bytes of its items, and their place.
+    fn open_list(&mut self, object: u64, header: Header, owner: Owner) -> (u64, u64) {
         let Some([items, allocated]) = self.memory.words(object + 24) else {
-            return 0;
+            return (0, object);
         };
         let allocated = clamp(allocated);
         if items != 0 && header.size <= allocated {
             self.push(References::array(items, header.size), owner);
         }
-        allocated * 8
+        (allocated * 8, items)
     }
 
-    fn open_set(&mut self, object: u64, owner: Owner) -> u64 {
+    /// Returns the bytes of its table, and their place.
+    fn open_set(&mut self, object: u64, owner: Owner) -> (u64, u64) {
         let Some([mask, table]) = self.memory.words(object + 32) else {
-            return 0;
+            return (0, object);
         };
         let size = clamp(mask) + 1;
         if size.is_power_of_two() {
@@ -528,40 +651,30 @@ impl<'m> Walk<'m> {
         }
         // Small sets have their table in themselves.
         if (object..object + 200).contains(&table) {
-            0
+            (0, object)
         } else {
-            size * 16
+            (size * 16, table)
         }
     }
 
-    fn open_deque(&mut self, object: u64, header: Header, owner: Owner) -> u64 {
-        /// The items of a block: `BLOCKLEN` of `_collectionsmodule.c`.
-        const ITEMS: u64 = 64;
-        let Some([mut block]) = self.memory.words(object + 24) else {
-            return 0;
+    fn open_deque(&mut self, object: u64, header: Header, index: usize, owner: Owner) {
+        let Some([at, last]) = self.memory.words(object + 24) else {
+            return;
         };
-        let blocks = clamp(header.size) / ITEMS + 1;
-        let mut seen = 0;
-        // A block has a link to the left, its items, and a link to the right.
-        while seen < blocks.min(1 << 20) && ADDRESSES.contains(&block) {
-            self.push(References::array(block + 8, ITEMS), owner);
-            seen += 1;
-            let Some(next) = self.memory.word(block + 8 + ITEMS * 8) else {
-                break;
-            };
-            block = next;
-        }
-        blocks * (ITEMS + 2) * 8
+        // The first block and the last one are partly used.
+        let left = clamp(header.size) / Blocks::ITEMS + 2;
+        let blocks = Blocks { at, last, left, index };
+        self.wait(Todo::Blocks(blocks), owner);
     }
 
-    /// Returns the bytes of an array of numpy that owns its data: its largest dimension times its stride.
-    fn open_array(&mut self, object: u64) -> u64 {
+    /// Returns the bytes of an array of numpy that owns its data, and their place: its largest dimension times its stride.
+    fn open_array(&mut self, object: u64) -> (u64, u64) {
         const OWNS_DATA: u64 = 4;
-        let Some([_, dimensions, sizes, strides, _, _, flags]) = self.memory.words(object + 16) else {
-            return 0;
+        let Some([data, dimensions, sizes, strides, _, _, flags]) = self.memory.words(object + 16) else {
+            return (0, object);
         };
         if flags & OWNS_DATA == 0 {
-            return 0;
+            return (0, object);
         }
         let dimensions = u64::from(dimensions as u32).min(64);
         let largest = (0..dimensions).filter_map(|n| {
@@ -571,19 +684,21 @@ impl<'m> Walk<'m> {
             );
             Some(clamp(size).saturating_mul(clamp(stride)))
         });
-        largest.max().map_or(0, clamp)
+        (largest.max().map_or(0, clamp), data)
     }
 
-    fn open_dict(&mut self, object: u64, owner: Owner) -> u64 {
+    /// Returns the bytes of its table, and their place.
+    fn open_dict(&mut self, object: u64, owner: Owner) -> (u64, u64) {
         let Some([keys, values]) = self.memory.words(object + 32) else {
-            return 0;
+            return (0, object);
         };
-        let Some(table) = self.keys(keys) else { return 0 };
-        let mut bytes = 0;
+        let Some(table) = self.keys(keys) else {
+            return (0, object);
+        };
         // The keys of split tables belong to a class, and those of empty ones to the interpreter.
         if values == 0 {
-            bytes += table.bytes;
             self.push(table.references, owner);
+            (table.bytes, keys)
         } else {
             // Its keys are the class's, and the values may be inside the instance.
             let values_at = if self.version >= (3, 13) {
@@ -592,9 +707,8 @@ impl<'m> Walk<'m> {
                 values
             };
             self.push(References::array(values_at, table.references.count), owner);
-            bytes += table.usable * 8;
+            (table.usable * 8, values)
         }
-        bytes
     }
 
     fn keys(&mut self, keys: u64) -> Option<Keys> {
@@ -700,7 +814,8 @@ impl<'m> Walk<'m> {
         Some(prefix + slots * 8)
     }
 
-    fn finish(self) -> Objects {
+    fn finish(mut self) -> Objects {
+        self.map();
         let mut types: std::collections::BTreeMap<String, TypeUse> = std::collections::BTreeMap::new();
         for (index, (count, bytes)) in self.totals.into_iter().enumerate() {
             if count == 0 {
@@ -717,10 +832,16 @@ impl<'m> Walk<'m> {
             of.bytes = of.bytes.saturating_add(bytes);
         }
         let mut types: Vec<_> = types.into_values().collect();
+        // Structures that a program makes up may overlap.
+        let bytes = types.iter().fold(0_u64, |sum, of| sum.saturating_add(of.bytes));
+        for of in &mut types {
+            of.bytes = of.bytes.min(self.mapped);
+        }
         types.sort_by_key(|of| std::cmp::Reverse(of.bytes));
+        let is_cut = bytes > self.mapped || self.types.is_full() || self.memory.was_over();
         Objects {
             types,
-            is_whole: self.is_whole,
+            is_whole: self.is_whole && !is_cut,
         }
     }
 }
@@ -744,6 +865,10 @@ impl Bits {
     const fn place(address: u64) -> (u64, usize, u64) {
         let bit = (address >> 4) & 0xff;
         (address >> 12, (bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    fn has_page(&self, address: u64) -> bool {
+        self.0.contains_key(&Self::place(address).0)
     }
 
     fn contains(&self, address: u64) -> bool {

@@ -133,6 +133,10 @@ impl<'m> Scan<'m> {
                 .take_while(|entry| **entry & locations != 0)
                 .count();
             if run > 0 {
+                // A page may come from a slow disk.
+                if self.memory.is_over() {
+                    return None;
+                }
                 let bytes = &mut into[at * PAGE as usize..(at + run) * PAGE as usize];
                 self.memory.read(start + at as u64 * PAGE, bytes).then_some(())?;
             }

@@ -457,8 +457,17 @@ impl Scan<'_> {
         let mut next = 0;
         self.forget();
         for (index, [leaf, _]) in leaves.ok_or(Unknown::Moving)? {
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             let of_leaf = index << bits..(index + 1) << bits;
-            for region in regions.all() {
+            // Only the regions in the leaf: there may be many of both.
+            let all = regions.all();
+            let from = all.partition_point(|region| region.end >> shift <= of_leaf.start);
+            let within = all[from..]
+                .iter()
+                .take_while(|region| region.start >> shift < of_leaf.end);
+            for region in within {
                 let end = (region.end >> shift).min(of_leaf.end);
                 let mut page = (region.start >> shift).max(of_leaf.start).max(next);
                 while page < end {

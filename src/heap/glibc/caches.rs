@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Arena, Chunks, FLAGS, HEADER, HEAP_ALIGNMENT, Memory, Reader, RegionKind, word};
+use super::{Arena, Chunks, FLAGS, HEADER, HEAP_ALIGNMENT, Memory, PIECE, Reader, RegionKind, word};
 
 /// Maximum number of threads whose caches are read.
 const MAX_THREADS: usize = 16 << 10;
@@ -18,8 +18,9 @@ const WITNESSES: usize = 16;
 const MAX_LINK: u64 = 0x800;
 /// Maximum number of bytes of a library's data to search.
 const MAX_DATA: u64 = 1 << 20;
-/// Maximum number of chunks of one size in a cache.
+/// Maximum number of chunks of one size in a cache, and of all caches: these take 36 MiB here.
 const MAX_LENGTH: u64 = 1 << 16;
+const MAX_CACHED: usize = 7 << 19;
 
 /// Size of a cache's chunk, number of its lists, and bytes of each list's counter: 2.26, 2.30 and 2.42.
 const SIZES: [(u64, u64, u64); 3] = [(0x250, 64, 1), (0x290, 64, 2), (0x300, 76, 2)];
@@ -86,6 +87,9 @@ impl<M: Memory> Reader<'_, M> {
                 continue;
             }
             for offset in (0..bytes.len() as u64 - 8).step_by(8) {
+                if offset.is_multiple_of(PIECE) && self.memory.is_over() {
+                    break;
+                }
                 let (next, head) = (word(&bytes, offset), region.start + offset);
                 if next % 16 == 0 && next != head && self.words::<2>(next).is_some_and(|[_, back]| back == head) {
                     self.follow_threads(head, next, &mut threads);
@@ -100,9 +104,10 @@ impl<M: Memory> Reader<'_, M> {
     /// Adds the threads of a list, if it is one.
     fn follow_threads(&mut self, head: u64, first: u64, threads: &mut Vec<u64>) {
         let is_thread = |reader: &mut Self, start: u64| {
-            reader
-                .words::<3>(start)
-                .is_some_and(|[tcb, _, own]| (tcb, own) == (start, start))
+            !reader.memory.is_over()
+                && reader
+                    .words::<3>(start)
+                    .is_some_and(|[tcb, _, own]| (tcb, own) == (start, start))
         };
         let starts = (0..MAX_LINK).step_by(16).map(|link| (link, first.saturating_sub(link)));
         let Some((link, _)) = starts
@@ -150,6 +155,10 @@ impl<M: Memory> Reader<'_, M> {
         if !address.is_multiple_of(16) || address < HEADER || !self.holds(address - HEADER, 0x250) {
             return None;
         }
+        // Each word of a thread's variables may be such a pointer.
+        if self.memory.is_over() {
+            return None;
+        }
         let [_, size] = self.words(address - HEADER)?;
         let (_, lists, number) = *SIZES.iter().find(|(of, _, _)| *of == size & !FLAGS)?;
         let mut bytes = vec![0; (lists * (8 + number)) as usize];
@@ -189,6 +198,10 @@ impl<M: Memory> Reader<'_, M> {
         let mut contents = first;
         // Running threads change their lists during the read, which may then find a circle.
         while contents != 0 && (all.len() as u64) < MAX_LENGTH && self.step() && seen.insert(contents) {
+            if seen.len() >= MAX_CACHED {
+                self.is_partial = true;
+                break;
+            }
             let Some((next, size, flags)) = self.cached_chunk(contents) else {
                 break;
             };

@@ -38,11 +38,13 @@ pub fn pools(memory: &mut dyn Memory, version: Version) -> Pools {
     let page_size = memory.page_size().max(1);
     let mut entries = vec![0; BATCH];
     let regions = memory.regions().unwrap_or_default();
+    let mut mapped = 0_u64;
     for region in regions
         .all()
         .iter()
         .filter(|region| region.kind == RegionKind::Anonymous)
     {
+        mapped = mapped.saturating_add(region.end - region.start);
         let mut start = region.start;
         while start < region.end && !memory.is_over() {
             let count = (region.end - start).div_ceil(page_size).min(BATCH as u64);
@@ -57,6 +59,7 @@ pub fn pools(memory: &mut dyn Memory, version: Version) -> Pools {
                 let entry = entries.get(((pool - start) / page_size) as usize);
                 if entry.is_some_and(|entry| entry & PRESENT != 0)
                     && region.end - pool >= pool_size
+                    && !memory.is_over()
                     && memory.read(pool, &mut header)
                     && let Some(arena) = found.add(&header, pool_size)
                 {
@@ -67,7 +70,9 @@ pub fn pools(memory: &mut dyn Memory, version: Version) -> Pools {
             start = end;
         }
     }
-    found.arenas = arenas.len() as u64 * arena_size;
+    // A pool may state any arena.
+    let arenas = (arenas.len() as u64).saturating_mul(arena_size);
+    found.arenas = arenas.min(mapped.next_multiple_of(arena_size));
     found
 }
 

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use super::{ADDRESSES, Version, clamp};
 use crate::heap::cache::Cache;
 
-/// Maximum number of types. Large programs have some 10,000.
-const MAX_TYPES: usize = 1 << 18;
+/// Maximum number of types, and of bytes of their names. Large programs have some 10,000.
+const MAX_TYPES: usize = 1 << 16;
+const MAX_NAMES: usize = 16 << 20;
+/// Maximum number of addresses, of types and of what is none, that are remembered.
+const MAX_KNOWN: usize = 1 << 18;
 const MAX_NAME: u64 = 200;
 
 /// Bits of `tp_flags`.
@@ -99,6 +102,8 @@ pub(super) struct Types {
     version: Version,
     all: Vec<Type>,
     known: HashMap<u64, Option<usize>>,
+    /// Bytes of the names in `all`.
+    names: usize,
 }
 
 impl Types {
@@ -107,11 +112,17 @@ impl Types {
             version,
             all: Vec::new(),
             known: HashMap::new(),
+            names: 0,
         }
     }
 
     pub(super) fn at(&self, index: usize) -> &Type {
         &self.all[index]
+    }
+
+    /// Returns true if there is no room for another type.
+    pub(super) const fn is_full(&self) -> bool {
+        self.all.len() >= MAX_TYPES || self.names >= MAX_NAMES
     }
 
     /// Returns the number of the type at an address; `None` if there is none.
@@ -121,17 +132,18 @@ impl Types {
         }
         let read = self.read(memory, address);
         let index = read.map(|read| {
+            self.names += read.name.len();
             self.all.push(read);
             self.all.len() - 1
         });
-        if self.known.len() < MAX_TYPES {
+        if self.known.len() < MAX_KNOWN {
             self.known.insert(address, index);
         }
         index
     }
 
     fn read(&self, memory: &mut Cache<'_>, address: u64) -> Option<Type> {
-        if !ADDRESSES.contains(&address) || !address.is_multiple_of(8) || self.all.len() >= MAX_TYPES {
+        if !ADDRESSES.contains(&address) || !address.is_multiple_of(8) || self.is_full() {
             return None;
         }
         let [references, meta, _, name, basic, item] = memory.words(address)?;

@@ -263,6 +263,18 @@ fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
     }
 }
 
+#[test]
+fn leaves_without_an_extent_are_not_read_for_ever() {
+    let mut fake = process(VERSIONS[0].0);
+    // They begin where the others overlap them, and have no page in RAM.
+    for leaf in 0..60_000 {
+        fake.put(ROOT + ((HEAP >> 30) + 1 + leaf) * 8, BASE + 10 * MIB + leaf * 64);
+    }
+    fake.reads = 100_000 - 300;
+    assert_eq!(jemalloc::read(&mut fake), Err(Unknown::TooLarge));
+    assert!(fake.reads < 100_000 + 100, "{}", fake.reads);
+}
+
 /// A program that allocates in `argv[1]` threads, frees three of four, and prints what jemalloc counts.
 const PROGRAM: &str = r#"
 int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));

@@ -422,6 +422,34 @@ fn what_a_heap_keeps_is_reported_with_the_way_to_return_it() {
 }
 
 #[test]
+fn free_spans_of_arenas_that_overlap_are_limited_as_a_whole() {
+    let read = |arenas: u64| {
+        let mut fake = mapped(false, false);
+        let first = HEAP / SLICE;
+        for arena in 0..arenas {
+            let slice = first + 20 + arena;
+            fake.page(slice..slice + 1, THREAD, 64, [10, 100, 1000, 0], false);
+            let (at, meta) = (HEAP + arena * SLICE, METAS + slice % (1 << 14) * 160);
+            fake.put(meta + 96, at);
+            fake.put(meta + 104, 0x14 | 1 << 32);
+            // Each has 2^20 slices, and every second one is free.
+            fake.put(at + 32, 1 << 20);
+            fake.put(at + 40, 12);
+            let maps = HEAP + 4 * SLICE;
+            fake.put(at + 72, maps);
+            fake.put(at + 80, maps + PAGE + (1 << 17));
+            fake.put(maps, (1 << 17) / 64);
+            for word in 0..1 << 14 {
+                fake.put(maps + PAGE + word * 8, 0x5555_5555_5555_5555);
+            }
+        }
+        mimalloc::read(&mut fake).map(|_| ())
+    };
+    assert_eq!(read(1), Ok(()));
+    assert_eq!(read(3), Err(Unknown::TooLarge));
+}
+
+#[test]
 fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
     // The first segment alone, so that what is wrong in it counts.
     let alone = || {
@@ -455,6 +483,13 @@ fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
     let mut fake = alone();
     fake.put(HEAP + SLICE + 3 * 64, HEAP + SLICE + 64);
     assert_eq!(mimalloc::read(&mut fake), Err(Unknown::Moving));
+    // A list of large blocks, each of which is read alone.
+    let mut fake = Fake::new();
+    let spans = [(500, Some((PAGE, [7900, 7900, 8000], 3900))), (11, None)];
+    fake.segment(NEWEST, HEAP, 0, THREAD, &spans);
+    fake.reads = 100_000 - 1000;
+    assert_eq!(mimalloc::read(&mut fake), Err(Unknown::TooLarge));
+    assert!(fake.reads < 100_000 + 100, "{}", fake.reads);
     // Numbers that lie.
     for word in [0, 1, u64::MAX, 1 << 63, 1 << 47, HEAP, MAP, SLICE] {
         for at in (0..40).chain((40..600).step_by(31)) {

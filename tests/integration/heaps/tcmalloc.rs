@@ -56,6 +56,8 @@ struct Fake {
     end: u64,
     absent: std::ops::Range<u64>,
     reads: u64,
+    /// Questions whether the time is over.
+    asked: u64,
 }
 
 impl Fake {
@@ -149,6 +151,7 @@ fn empty(shift: u32, is_first: bool, [elements, before_links]: [u64; 2]) -> Fake
         end: 0,
         absent: 0..0,
         reads: 0,
+        asked: 0,
     };
     // A pointer to itself, and two lists elsewhere.
     fake.put(DATA + 8, DATA + 8);
@@ -232,6 +235,7 @@ impl Memory for Fake {
     }
 
     fn is_over(&mut self) -> bool {
+        self.asked += 1;
         self.reads > 100_000
     }
 }
@@ -395,6 +399,21 @@ fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
             assert!(is_sane || heap.is_err(), "{at:#x}, {word:#x}: {heap:?}");
         }
     }
+}
+
+#[test]
+fn leaves_without_memory_are_not_followed_for_ever() {
+    const LEAVES: u64 = 20_000;
+    let read = |leaves: u64| {
+        let mut fake = process();
+        // No memory is where these are for.
+        for leaf in 0..leaves {
+            fake.put(MAP + (leaf + 1) * 8, 0x1234_0000);
+        }
+        assert!(tcmalloc::read(&mut fake).is_ok());
+        fake.asked
+    };
+    assert!(read(LEAVES) >= read(0) + LEAVES);
 }
 
 /// A program that allocates in `argv[1]` threads, frees three of four, and prints what tcmalloc counts. At the next line of input, it

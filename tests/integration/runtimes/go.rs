@@ -92,6 +92,25 @@ fn a_chain_that_loops_ends() {
 }
 
 #[test]
+fn words_that_are_no_bucket_are_not_read_for_ever() {
+    const WORDS: u64 = 0x1000 / 8 - 1;
+    for (left, expected) in [(10_000, Ok(1)), (WORDS / 2, Err(Refusal::NoProfile))] {
+        let mut made = made(&[(1 << 20, [1, 0], MAIN)]);
+        for n in 0..WORDS {
+            made.words(DATA + n * 8, &[BUCKETS + 0x800 + n % 64 * 8]);
+        }
+        made.words(DATA + WORDS * 8, &[BUCKETS]);
+        made.left = left;
+        let program = Program {
+            data: std::iter::once(DATA..DATA + 0x1000).collect(),
+            ..program()
+        };
+        let found = sites(&mut made, &program).map(|sites| sites.len());
+        assert_eq!(found, expected, "{left}");
+    }
+}
+
+#[test]
 fn paths_with_long_names_are_limited_as_a_whole() {
     const COUNT: u64 = 6000;
     const SIZE: u64 = 0x300;

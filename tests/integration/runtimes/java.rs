@@ -91,6 +91,22 @@ fn classes_are_named_as_in_java_and_those_of_the_program_are_marked() {
 }
 
 #[test]
+fn long_names_of_classes_are_cut_and_limited_as_a_whole() {
+    // Classes, and bytes of each name; classes that are reported.
+    for (count, len, expected) in [
+        (2, 8000, Some(2)),
+        (3, 100_000, Some(1)),
+        (3000, 8000, Some(3000)),
+        (5000, 8000, None),
+    ] {
+        let lines = (0..count).map(|n| format!("{n}: 1 8 {}{n:04}\n", "0".repeat(len - 4)));
+        let text = lines.collect::<String>() + "Total 1 8\n";
+        let types = histogram(text.as_bytes());
+        assert_eq!(types.map(|types| types.len()), expected, "{count} of {len}");
+    }
+}
+
+#[test]
 fn each_collector_states_its_heap_in_its_own_words() {
     type Parts<'p> = &'p [(&'p str, u64, u64)];
     let cases: [(&str, Parts<'_>); 8] = [

@@ -47,12 +47,14 @@ impl Program {
         for head in LISTS {
             made.words(head, &[head, head, 700]);
         }
-        let types: [(&str, u64, u64, u64); 5] = [
+        let types: [(&str, u64, u64, u64); 7] = [
             ("type", READY | HAVE_GC | 1 << 31, 416, 0),
             ("Session", READY | HAVE_GC | 1 << 9, 32, 0),
             ("list", READY | HAVE_GC | 1 << 25, 40, 0),
             ("str", READY | 1 << 28, 64, 0),
             ("bytes", READY | 1 << 27, 33, 1),
+            ("collections.deque", READY | HAVE_GC, 72, 0),
+            ("tuple", READY | HAVE_GC | 1 << 26, 24, 8),
         ];
         for (n, (name, flags, basic, item)) in types.into_iter().enumerate() {
             let at = TYPES + n as u64 * 0x800;
@@ -180,6 +182,197 @@ fn a_size_that_no_mapping_holds_does_not_count() {
 }
 
 #[test]
+fn blocks_of_a_deque_count_once() {
+    const BLOCK: u64 = 528;
+    const NOWHERE: u64 = 0xdead_0000;
+    /// Items; the right link of each block, by its number, or an address; the last block; blocks that count; whether all were
+    /// counted.
+    type Case = (&'static str, u64, &'static [u64], u64, u64, bool);
+    let cases: [Case; 8] = [
+        ("one block", 3, &[NOWHERE], 0, 1, true),
+        (
+            "two blocks, of which each is partly used",
+            66,
+            &[1, NOWHERE],
+            1,
+            2,
+            true,
+        ),
+        ("three blocks", 130, &[1, 2, NOWHERE], 2, 3, true),
+        (
+            "a length that ends before the last block",
+            1,
+            &[1, 2, 3, NOWHERE],
+            3,
+            2,
+            true,
+        ),
+        ("a block that follows itself", 1 << 30, &[0], 9, 1, false),
+        ("blocks in a circle", 1 << 30, &[1, 2, 1], 9, 3, false),
+        ("a block outside of memory", 1 << 30, &[1, NOWHERE], 9, 2, true),
+        ("a length of 2^63", 1 << 63, &[1, 0], 9, 2, true),
+    ];
+    for (what, size, links, last, counted, is_whole) in cases {
+        let mut program = Program::new();
+        let first = program.take(BLOCK * 16);
+        let place = |n: u64| if n < 16 { first + n * BLOCK } else { n };
+        for (n, next) in (0..).zip(links) {
+            program.made.words(place(n) + BLOCK - 8, &[place(*next)]);
+        }
+        program.tracked(&[1, Program::kind(5), size, place(0), place(last)]);
+        program.link();
+        let found = program.objects().unwrap();
+        let deque = found.types.iter().find(|of| of.name == "collections.deque").unwrap();
+        assert_eq!(
+            (deque.count, deque.bytes, found.is_whole),
+            (1, 16 + 72 + counted * BLOCK, is_whole),
+            "{what}"
+        );
+    }
+    // Each has the next one as its first item, and a block that follows itself.
+    let mut program = Program::new();
+    let deques: Vec<(u64, u64)> = (0..20)
+        .map(|_| {
+            let block = program.take(BLOCK);
+            let node = program.take(16 + 72);
+            (node + 16, block)
+        })
+        .collect();
+    for (n, (deque, block)) in deques.iter().enumerate() {
+        let next = deques.get(n + 1).map_or(0, |(deque, _)| *deque);
+        program.made.words(*block, &[*block, next]);
+        program.made.words(block + BLOCK - 8, &[*block]);
+        let words = [1, Program::kind(5), 1 << 30, *block, *block + 8];
+        program.made.words(*deque, &words);
+    }
+    let items = program.take(8);
+    program.made.words(items, &[deques[0].0]);
+    program.tracked(&[1, Program::kind(2), 1, items, 1]);
+    program.link();
+    let found = program.objects().unwrap();
+    let deque = found.types.iter().find(|of| of.name == "collections.deque").unwrap();
+    assert_eq!(
+        (deque.count, deque.bytes, found.is_whole),
+        (20, 20 * (16 + 72 + BLOCK), false)
+    );
+}
+
+#[test]
+fn a_type_has_no_more_bytes_than_are_mapped() {
+    const MAPPED: u64 = 0x8000 + 0x4000 + 0x8000;
+    // The size of each of three texts, and the bytes of their type.
+    for (size, bytes, is_whole) in [(7, 3 * 40, true), ((1 << 20) - 100, MAPPED, false)] {
+        let mut program = Program::new();
+        let items = program.take(24);
+        for n in 0..3 {
+            let value = program.take(48);
+            program.made.words(value, &[1, Program::kind(4), size]);
+            program.made.words(items + n * 8, &[value]);
+        }
+        program.tracked(&[1, Program::kind(2), 3, items, 3]);
+        program.link();
+        let found = program.objects().unwrap();
+        let of = found.types.iter().find(|of| of.name == "bytes").unwrap();
+        assert_eq!((of.count, of.bytes, found.is_whole), (3, bytes, is_whole), "{size}");
+    }
+    // A list whose items no mapping holds.
+    for (places, bytes) in [(4, 16 + 40 + 4 * 8), (1 << 17, 16 + 40), (1 << 40, 16 + 40)] {
+        let mut program = Program::new();
+        let items = program.take(32);
+        program.tracked(&[1, Program::kind(2), 0, items, places]);
+        program.link();
+        let found = program.objects().unwrap();
+        assert_eq!((found.types[0].name.as_str(), found.types[0].bytes), ("list", bytes));
+    }
+}
+
+#[test]
+fn objects_nested_without_an_end_are_not_all_followed() {
+    const NESTED: u64 = 300_000;
+    let mut program = Program::new();
+    program.made.left = 1_000_000;
+    let start = 0x100_0000 + 16;
+    program
+        .made
+        .regions
+        .insert(start - 16, vec![0; (NESTED * 48 + 16) as usize]);
+    // Each tuple has the next one, and a second item that waits.
+    for n in 0..NESTED {
+        let at = start + n * 48;
+        let next = if n + 1 < NESTED { at + 48 } else { 0 };
+        program.made.words(at, &[1, Program::kind(6), 2, next]);
+    }
+    let items = program.take(8);
+    program.made.words(items, &[start]);
+    program.tracked(&[1, Program::kind(2), 1, items, 1]);
+    program.link();
+    let found = program.objects().unwrap();
+    let tuple = found.types.iter().find(|of| of.name == "tuple").unwrap();
+    // As many as may wait, and the last one that was found.
+    assert_eq!((tuple.count, found.is_whole), ((1 << 18) + 1, false));
+}
+
+#[test]
+fn types_with_long_names_are_limited_as_a_whole() {
+    const COUNT: u64 = 11_000;
+    const SIZE: u64 = 0x400;
+    let mut program = Program::new();
+    program.made.left = 1_000_000;
+    let (types, objects) = (0x100_0000, 0x200_0000);
+    let sizes = [(types, COUNT * SIZE), (objects, COUNT * 24 + 0x1000)];
+    for (start, len) in sizes {
+        program.made.regions.insert(start, vec![0; len as usize]);
+    }
+    let made = &mut program.made;
+    // Texts of 200 characters of 4 bytes, which all share, as all share the dict with the module.
+    let [short, module, own, key, dict, keys] = [0, 0x200, 0x600, 0xa00, 0xb00, 0xc00].map(|at| RUNTIME + 0x4000 + at);
+    made.bytes(short, b"S");
+    for (at, end) in [(module, ['a', 'b']), (own, ['.', 'S'])] {
+        made.words(at, &[9, Program::kind(3), 200, 0, 4 << 2 | 1 << 5]);
+        let characters = std::iter::repeat_n('\u{10ffff}', 198).chain(end);
+        for (n, character) in (0..).zip(characters) {
+            made.bytes(at + 56 + n * 4, &u32::from(character).to_le_bytes());
+        }
+    }
+    text(made, key, 9, "__module__");
+    made.words(dict + 32, &[keys]);
+    made.words(keys + 8, &[0, 0, 1]);
+    made.words(keys + 32 + 1 + 8, &[key, module]);
+    for n in 0..COUNT {
+        let at = types + n * SIZE;
+        made.words(at, &[9, Program::kind(0), 0, short, 16, 0]);
+        made.words(at + 168, &[READY | 1 << 9]);
+        made.words(at + 264, &[dict]);
+        made.words(at + 872, &[own]);
+        made.words(objects + COUNT * 8 + n * 16, &[1, at]);
+        made.words(objects + n * 8, &[objects + COUNT * 8 + n * 16]);
+    }
+    program.tracked(&[1, Program::kind(2), COUNT, objects, COUNT]);
+    program.link();
+    let found = program.objects().unwrap();
+    // They have one name, so they are one type. 16 MiB of names of 198 characters, twice, and of 2, with a dot between.
+    let name = 2 * (198 * 4 + 2) + 1;
+    let of = found.types.iter().find(|of| of.name.len() == name).unwrap();
+    assert_eq!(
+        (of.count, found.is_whole),
+        ((16_u64 << 20).div_ceil(name as u64), false)
+    );
+}
+
+#[test]
+fn what_was_read_when_the_time_is_over_is_not_all() {
+    let whole = sessions(3).objects().unwrap();
+    for left in 1..40 {
+        let mut program = sessions(3);
+        program.made.left = left;
+        let found = program.objects();
+        let is_whole = found.as_ref().is_ok_and(|found| found.is_whole);
+        assert!(!is_whole || found.as_ref() == Ok(&whole), "{left}: {found:?}");
+        assert!(!is_whole || program.made.left > 0, "{left}");
+    }
+}
+
+#[test]
 fn lists_that_lie_end() {
     let first = OBJECTS + 48;
     // What is written where, and whether all objects are still counted.
@@ -276,6 +469,12 @@ fn a_pool_proves_itself_by_its_header() {
     assert_eq!(pools(&mut made, (3, 12)), expected);
     // Pools of 4 KiB have other headers.
     assert_eq!(pools(&mut made, (3, 9)), Pools::default());
+    // Each states another arena, but there is not as much memory.
+    for n in 0..4 {
+        header(&mut made, n, 100, 48 + 255 * block);
+        made.words(START + n * POOL + 32, &[(n + 7) | (block / 16 - 1) << 32]);
+    }
+    assert_eq!(pools(&mut made, (3, 12)).arenas, 1 << 20);
 }
 
 const LEAK: &str = "
