@@ -443,16 +443,19 @@ impl<'m> Walk<'m> {
 
     /// Notes an object, or a block of one. Returns false if it was noted before, or if there is no room for more.
     fn note(&mut self, address: u64) -> bool {
-        if !self.counted.has_page(address) {
+        let pages = self.counted.0.len();
+        let is_new = self.counted.insert(address);
+        if self.counted.0.len() > pages {
             let region = self.regions.find(address);
             let is_own = region.is_some_and(|region| matches!(region.kind, RegionKind::Anonymous | RegionKind::Heap));
             self.file_pages += usize::from(!is_own);
             if self.file_pages > MAX_FILE_PAGES {
+                self.counted.drop_page(address);
                 self.is_whole = false;
                 return false;
             }
         }
-        self.counted.insert(address)
+        is_new
     }
 
     /// Follows one entry, and returns the rest to the list.
@@ -867,8 +870,8 @@ impl Bits {
         (address >> 12, (bit / 64) as usize, 1 << (bit % 64))
     }
 
-    fn has_page(&self, address: u64) -> bool {
-        self.0.contains_key(&Self::place(address).0)
+    fn drop_page(&mut self, address: u64) {
+        self.0.remove(&Self::place(address).0);
     }
 
     fn contains(&self, address: u64) -> bool {
