@@ -166,7 +166,7 @@ fn region(area: &Area<'_>) -> Option<Region> {
     let kind = match area.name {
         _ if !area.permissions.starts_with(b"rw") || is_special => return None,
         b"[heap]" => RegionKind::Heap,
-        name if !name.starts_with(b"/") => RegionKind::Anonymous,
+        name if name.is_empty() || name.starts_with(b"[anon:") || name.starts_with(b"[stack") => RegionKind::Anonymous,
         name if kinds::is_c_library(name) => RegionKind::Libc,
         _ => RegionKind::File,
     };
