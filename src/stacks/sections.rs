@@ -25,7 +25,7 @@ impl Default for Room {
         Self {
             unpacked: 256 << 20,
             symbols: 128 << 20,
-            copies: 64 << 20,
+            copies: 128 << 20,
         }
     }
 }
