@@ -108,11 +108,11 @@ impl ProcessHistory {
         })
     }
 
-    /// Returns true if a process that seems to have run exec has still nearly as much memory. A program gives all its memory back by an
+    /// Returns true if a process that seems to have run exec still has about as much memory. A program gives all its memory back by an
     /// exec, but it can change what shows one (`PR_SET_MM_MAP`) as often as it likes.
     pub(super) fn has_kept_its_memory(&self, sample: &ProcessSample) -> bool {
         let before = self.row.known().map_or(0, |known| known.resident);
-        before >= MIN_KEPT && sample.stat.rss >= before / 4 * 3
+        before >= MIN_KEPT && (before / 4 * 3..=before / 4 * 5).contains(&sample.stat.rss)
     }
 
     /// Returns true if the sample has another parent, other facts or another exec.

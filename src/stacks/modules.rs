@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
 
@@ -41,8 +41,14 @@ const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
 
-/// The CPU time to find the files of a process, after which no more of its files are read. A process may have thousands of mounts.
+/// The CPU time to find and prepare the files of a process, after which no more of its mappings are used. A process may have thousands of
+/// mounts, and map a file as often as it likes.
 const MAX_OPENING: Duration = Duration::from_secs(2);
+/// The same of all processes, in each 100 times as long. A process may fork as often as it likes.
+const MAX_OPENING_OF_ALL: Duration = Duration::from_secs(10);
+const SHARE_OF_OPENING: u32 = 100;
+/// The largest `.eh_frame` that is used without a sound index: it is indexed anew for each mapping. Linkers write an index.
+const MAX_WITHOUT_INDEX: usize = 1 << 20;
 
 pub(super) type FileId = u32;
 
@@ -117,12 +123,17 @@ impl CodeFile {
             let frames = eh_frame.as_ref().zip(entries.as_ref());
             frames.is_some_and(|((range, _), entries)| is_sound_index(&hdr.1, hdr.0.start, range.start, entries))
         };
+        let eh_frame_hdr = both(".eh_frame_hdr").filter(is_sound);
+        let eh_frame = eh_frame
+            .filter(|(_, data): &(Range<u64>, Bytes)| eh_frame_hdr.is_some() || data.len() <= MAX_WITHOUT_INDEX);
         let sections = Sections {
             text: elf.range(".text"),
             got: elf.range(".got"),
-            eh_frame_hdr: both(".eh_frame_hdr").filter(is_sound),
+            eh_frame_hdr,
             eh_frame,
-            debug_frame: data(".debug_frame").filter(|data| unwind_info::of_debug_frame(data).is_some()),
+            // It has no index.
+            debug_frame: data(".debug_frame")
+                .filter(|data| data.len() <= MAX_WITHOUT_INDEX && unwind_info::of_debug_frame(data).is_some()),
         };
         let build_id = elf.build_id().map(<[u8]>::to_vec);
         let debug_link = elf.debug_link().map(|(name, crc)| (name.to_vec(), crc));
@@ -220,8 +231,10 @@ pub(super) struct Files {
     known: HashMap<(u64, u64), Option<FileId>>,
     /// Bytes of sections that may still be read.
     room: u64,
-    /// The CPU time that each process took to find its files.
+    /// The CPU time that each process took for its files, and all together.
     spent: HashMap<u32, Duration>,
+    spent_by_all: Duration,
+    begun: Instant,
 }
 
 impl Default for Files {
@@ -231,6 +244,8 @@ impl Default for Files {
             known: HashMap::new(),
             room: MAX_SECTIONS,
             spent: HashMap::new(),
+            spent_by_all: Duration::ZERO,
+            begun: Instant::now(),
         }
     }
 }
@@ -243,14 +258,20 @@ impl Files {
     /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
     /// root of the process, if that is still the same file, else as the program of the process, which may be deleted.
     fn open(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
-        let spent = self.spent.get(&pid).copied().unwrap_or_default();
-        if spent >= MAX_OPENING {
-            return None;
-        }
-        let begun = thread_time();
-        let found = self.find(proc, pid, area);
-        self.spent.insert(pid, spent + thread_time().saturating_sub(begun));
-        found
+        self.has_time(pid).then(|| self.find(proc, pid, area)).flatten()
+    }
+
+    /// Returns true if more CPU time may be used for the files of a process.
+    fn has_time(&self, pid: u32) -> bool {
+        let most_of_all = MAX_OPENING_OF_ALL + self.begun.elapsed() / SHARE_OF_OPENING;
+        self.spent.get(&pid).is_none_or(|spent| *spent < MAX_OPENING) && self.spent_by_all < most_of_all
+    }
+
+    /// Charges the CPU time since `begun` to a process.
+    fn charge(&mut self, pid: u32, begun: Duration) {
+        let time = thread_time().saturating_sub(begun);
+        *self.spent.entry(pid).or_default() += time;
+        self.spent_by_all += time;
     }
 
     fn find(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
@@ -349,6 +370,13 @@ impl Space {
     /// Adds a mapping, in place of those that it overlaps. Returns false if its file could not be read. Leaves out mappings beyond
     /// [`Ranges::MAX`]: their code is unknown.
     pub(super) fn add(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) -> bool {
+        let begun = thread_time();
+        let is_known = self.add_now(files, proc, area);
+        files.charge(self.pid, begun);
+        is_known
+    }
+
+    fn add_now(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) -> bool {
         if self.mapped.contains(&area.range) || !self.mapped.has_room_for(&area.range) {
             return true;
         }

@@ -13,6 +13,9 @@ use gimli::{
 /// Each use of an entry runs all its instructions.
 const MAX_ENTRY: usize = 64 << 10;
 
+/// Maximum number of common entries, which stay in memory meanwhile. Linkers merge them to some hundreds.
+const MAX_COMMON: usize = 1 << 16;
+
 /// `DW_OP_bra` and `DW_OP_skip`, the only operations that can make a loop. No compiler uses them to unwind.
 const BRANCHES: [u8; 2] = [0x28, 0x2f];
 
@@ -42,8 +45,9 @@ where
         match entry {
             CieOrFde::Cie(cie) => {
                 let encoding = cie.encoding();
-                let is_sound =
-                    cie.entry_len() <= MAX_ENTRY && are_sound(section, cie.instructions(section, &bases), encoding);
+                let is_sound = common.len() < MAX_COMMON
+                    && cie.entry_len() <= MAX_ENTRY
+                    && are_sound(section, cie.instructions(section, &bases), encoding);
                 is_sound.then(|| common.insert(S::Offset::from(cie.offset()), cie))?;
             }
             CieOrFde::Fde(partial) => {

@@ -83,6 +83,9 @@ fn damaged_and_too_large_entries_are_refused() {
     assert_eq!(of_eh_frame(&data[..data.len() / 2]), None);
     assert_eq!(of_eh_frame(&[]), Some(Vec::new()));
     assert_eq!(of_debug_frame(&[]), Some(Vec::new()));
+    let common = entry(0, &[1, 0, 1, 0x78, 16]);
+    assert_eq!(of_eh_frame(&common.repeat(1000)), Some(Vec::new()));
+    assert_eq!(of_eh_frame(&common.repeat(70_000)), None);
     // DW_CFA_lo_user with an unknown number.
     assert_eq!(of_eh_frame(&eh_frame(&[], &[0x3b]).0), None);
 }
