@@ -21,7 +21,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Minimum time that a process was observed for to be remembered after its end.
 const MIN_OBSERVED: Duration = Duration::from_secs(10);
 /// Minimum memory of a process that is asked whether it has really run exec. A smaller program may be replaced by one of its size.
-const MIN_KEPT: u64 = 16 << 20;
+const MIN_KEPT: u64 = 64 << 20;
 /// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
 const MIN_SHARE: u64 = 100;
 
@@ -42,6 +42,8 @@ pub(super) struct ProcessHistory {
     pub(super) live_set: Option<Box<LiveSet>>,
     /// Present if the heap of its `malloc` was read.
     pub(super) malloc: Option<Box<InUse>>,
+    /// Its heap is not taken into account.
+    is_judged_whole: bool,
     pub(super) membership: Membership,
     /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
@@ -89,6 +91,7 @@ impl ProcessHistory {
             row: RowHistory::default(),
             live_set: None,
             malloc: None,
+            is_judged_whole: false,
             membership: Membership::new(is_initial),
             wakes_at: 0,
             counted_bytes: 0,
@@ -108,11 +111,25 @@ impl ProcessHistory {
         })
     }
 
-    /// Returns true if a process that seems to have run exec still has about as much memory. A program gives all its memory back by an
-    /// exec, but it can change what shows one (`PR_SET_MM_MAP`) as often as it likes.
+    /// Returns true if a process that seems to have run exec still has most of its memory. A program gives all its memory back by an
+    /// exec, but it can change what shows one (`PR_SET_MM_MAP`) as often as it likes. Pages of files do not count before: it can map and
+    /// unmap them as it likes, too.
     pub(super) fn has_kept_its_memory(&self, sample: &ProcessSample) -> bool {
-        let before = self.row.known().map_or(0, |known| known.resident);
-        before >= MIN_KEPT && (before / 4 * 3..=before / 4 * 5).contains(&sample.stat.rss)
+        let before = self.row.known().map_or(0, |known| match known.held {
+            0 => known.resident,
+            held => held,
+        });
+        before >= MIN_KEPT && sample.stat.rss >= before / 4 * 3
+    }
+
+    /// Goes on after an exec that seems to be none. If it was one after all, what the heap of the program before kept does not apply. So
+    /// all its memory is judged from now on.
+    pub(super) fn go_on(&mut self, exec: u32) {
+        self.exec = exec;
+        if self.live_set.take().is_some() | self.malloc.take().is_some() {
+            self.row.judge(Judged::Held);
+        }
+        self.is_judged_whole = true;
     }
 
     /// Returns true if the sample has another parent, other facts or another exec.
@@ -124,7 +141,7 @@ impl ProcessHistory {
 
     /// Adds the counters of a Java virtual machine. From then on its live set is judged.
     pub(super) fn push_heap(&mut self, heap: &JvmHeap, now: Duration) {
-        if self.live_set.is_none() && heap.old.is_err() && heap.live.is_err() {
+        if self.is_judged_whole || self.live_set.is_none() && heap.old.is_err() && heap.live.is_err() {
             return;
         }
         let is_new = self.live_set.is_none();
@@ -138,6 +155,7 @@ impl ProcessHistory {
     /// Adds a read of the heap of `malloc`. Once it keeps a good part of the memory free, the memory in use is judged.
     pub(super) fn push_malloc(&mut self, heap: &MallocHeap) {
         match &mut self.malloc {
+            _ if self.is_judged_whole => {}
             Some(in_use) if in_use.at == heap.at => {}
             Some(in_use) => in_use.update(heap),
             None => {

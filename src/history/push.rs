@@ -164,7 +164,7 @@ impl History {
         let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
         if process.exec != sample.exec && process.has_kept_its_memory(sample) {
-            process.exec = sample.exec;
+            process.go_on(sample.exec);
         }
         if process.exec != sample.exec {
             let kin = process.membership.kin;

@@ -67,25 +67,46 @@ named! {
 }
 
 /// Removes kills from a list, the newest last, until it has at most `most`; returns how many. The oldest go first; but if more
-/// than half are not of the machine, the oldest of the cgroup with the most kills. A user can cause any number of kills at the limit of
-/// a cgroup. `cgroup_of` returns `None` for a kill [of the machine](OomKill::is_of_machine), and an empty path for an unknown cgroup.
+/// than half are not of the machine, the oldest below the cgroups with the most kills, level by level. A user can cause any number of
+/// kills at the limits of any number of cgroups. `cgroup_of` returns `None` for a kill [of the machine](OomKill::is_of_machine), and an
+/// empty path for an unknown cgroup.
 pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, cgroup_of: impl Fn(&T) -> Option<&[u8]>) -> usize {
     let surplus = kills.len().saturating_sub(most);
     for _ in 0..surplus {
-        let mut counts: HashMap<&[u8], usize> = HashMap::new();
-        for cgroup in kills.iter().filter_map(&cgroup_of) {
-            *counts.entry(cgroup).or_default() += 1;
-        }
-        let others: usize = counts.values().sum();
-        let largest = counts.values().max().copied();
-        let is_of_largest = |kill: &T| cgroup_of(kill).is_some_and(|cgroup| counts.get(cgroup).copied() == largest);
-        let first = kills
+        let others: Vec<(usize, &[u8])> = kills
             .iter()
-            .position(is_of_largest)
-            .filter(|_| 2 * others > kills.len());
+            .enumerate()
+            .filter_map(|(at, kill)| Some((at, cgroup_of(kill)?)))
+            .collect();
+        let is_most = 2 * others.len() > kills.len();
+        let first = is_most.then(|| oldest_below_most(others)).flatten();
         kills.remove(first.unwrap_or(0));
     }
     surplus
+}
+
+/// Returns the number of the oldest kill below the cgroups with the most kills, level by level. `kills` has their numbers and cgroups.
+fn oldest_below_most(mut kills: Vec<(usize, &[u8])>) -> Option<usize> {
+    let level =
+        |path: &[u8], depth: usize| -> Option<Box<[u8]>> { Some(path.split(|byte| *byte == b'/').nth(depth)?.into()) };
+    for depth in 1.. {
+        let mut counts: HashMap<Option<Box<[u8]>>, usize> = HashMap::new();
+        for (_, path) in &kills {
+            *counts.entry(level(path, depth)).or_default() += 1;
+        }
+        let largest = counts.values().max().copied().unwrap_or_default();
+        // The one whose first kill is the oldest, if several have as many.
+        let found = kills.iter().map(|(_, path)| level(path, depth));
+        let found = found.into_iter().find(|name| counts.get(name) == Some(&largest))?;
+        if largest == 1 || found.is_none() && counts.len() == 1 {
+            break;
+        }
+        kills.retain(|(_, path)| level(path, depth) == found);
+        if found.is_none() {
+            break;
+        }
+    }
+    kills.first().map(|(at, _)| *at)
 }
 
 impl OomKill {

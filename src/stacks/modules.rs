@@ -1,5 +1,6 @@
 //! The address space of a process: which file each piece of code comes from, and how to unwind it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -24,11 +25,12 @@ const MAX_SECTION: u64 = 64 << 20;
 /// The bytes of the sections for unwinding of all files together. Those of a large browser with its libraries have 40 MiB.
 const MAX_SECTIONS: u64 = 128 << 20;
 /// The most bytes of headers and notes that are read of a file for its build id.
-const MAX_HEADERS: u64 = 16 << 20;
+const MAX_HEADERS: u64 = 4 << 20;
 /// The CPU time of a path, after which its outermost frames are left out.
 const MAX_UNWINDING: Duration = Duration::from_millis(20);
-/// The number of such paths of a process, after which only the frame pointers of its further paths are used.
-const MAX_SLOW: u32 = 8;
+/// The CPU time of all paths, and the inverse share of the time since the start that is added to it. Beyond it, only frame pointers are used.
+const MAX_UNWINDING_OF_ALL: Duration = Duration::from_secs(2);
+const SHARE_OF_UNWINDING: u32 = 50;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
 /// The most functions of a path whose return address is searched for, the words of the stack that each search reads, and those
@@ -135,7 +137,7 @@ impl CodeFile {
             debug_frame: data(".debug_frame")
                 .filter(|data| data.len() <= MAX_WITHOUT_INDEX && unwind_info::of_debug_frame(data).is_some()),
         };
-        let build_id = elf.build_id().map(<[u8]>::to_vec);
+        let build_id = build_id_of(&file);
         let debug_link = elf.debug_link().map(|(name, crc)| (name.to_vec(), crc));
         Some(Self {
             file,
@@ -234,6 +236,8 @@ pub(super) struct Files {
     /// The CPU time that each process took for its files, and all together.
     spent: HashMap<u32, Duration>,
     spent_by_all: Duration,
+    /// The CPU time that unwinding took.
+    unwinding: Cell<Duration>,
     begun: Instant,
 }
 
@@ -245,6 +249,7 @@ impl Default for Files {
             room: MAX_SECTIONS,
             spent: HashMap::new(),
             spent_by_all: Duration::ZERO,
+            unwinding: Cell::default(),
             begun: Instant::now(),
         }
     }
@@ -265,6 +270,12 @@ impl Files {
     fn has_time(&self, pid: u32) -> bool {
         let most_of_all = MAX_OPENING_OF_ALL + self.begun.elapsed() / SHARE_OF_OPENING;
         self.spent.get(&pid).is_none_or(|spent| *spent < MAX_OPENING) && self.spent_by_all < most_of_all
+    }
+
+    /// Returns the CPU time that unwinding may still take.
+    fn left_for_unwinding(&self) -> Duration {
+        let most = MAX_UNWINDING_OF_ALL + self.begun.elapsed() / SHARE_OF_UNWINDING;
+        most.saturating_sub(self.unwinding.get())
     }
 
     /// Charges the CPU time since `begun` to a process.
@@ -352,8 +363,6 @@ pub(super) struct Space {
     mapped: Ranges<Mapped>,
     unwinder: NativeUnwinder,
     cache: framehop::CacheNative<MayAllocateDuringUnwind>,
-    /// The number of paths that took too long.
-    slow: u32,
 }
 
 impl Space {
@@ -363,7 +372,6 @@ impl Space {
             mapped: Ranges::default(),
             unwinder: NativeUnwinder::new(),
             cache: framehop::CacheNative::new(),
-            slow: 0,
         }
     }
 
@@ -454,14 +462,11 @@ impl Space {
         let (mut frames, mut found, mut left) = (Vec::new(), 0, MAX_SEARCHED_OF_PATH);
         let mut next = FrameAddress::from_instruction_pointer(registers.ip);
         let begun = thread_time();
+        let most = files.left_for_unwinding().min(MAX_UNWINDING);
         let mut is_cut = loop {
             frames.push(next);
-            if frames.len() == MAX_FRAMES || self.slow == MAX_SLOW {
-                break true;
-            }
             // Each instruction of an entry takes time, and a program chooses them.
-            if thread_time().saturating_sub(begun) > MAX_UNWINDING {
-                self.slow += 1;
+            if frames.len() == MAX_FRAMES || thread_time().saturating_sub(begun) >= most {
                 break true;
             }
             let caller = match self.unwinder.unwind_frame(next, &mut regs, &mut self.cache, &mut read) {
@@ -483,6 +488,9 @@ impl Space {
                 None => break false,
             }
         };
+        files
+            .unwinding
+            .set(files.unwinding.get() + thread_time().saturating_sub(begun));
         let last = frames.last().map(|frame| frame.address());
         places.extend(
             frames

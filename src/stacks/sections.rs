@@ -38,6 +38,10 @@ const MAX_NAMES: u64 = 64 << 10;
 /// The section that names the separate file with the symbols. blazesym opens any file that it names.
 const LINK: &[u8] = b".gnu_debuglink\0";
 
+/// The tables of symbols and of names, by their types and names: blazesym finds them by name.
+const OF_SYMBOLS: [elf::SectionType; 3] = [elf::SHT_SYMTAB, elf::SHT_STRTAB, elf::SHT_DYNSYM];
+const NAMES_OF_SYMBOLS: [&[u8]; 4] = [b".symtab\0", b".strtab\0", b".dynsym\0", b".dynstr\0"];
+
 /// The parts of a file that may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readable {
@@ -152,15 +156,17 @@ impl Section {
         }
         let mut names = vec![0; len as usize];
         file.read_exact_at(&mut names, long(of_names, 24)).ok()?;
+        let is_named = |header: &[u8; 64], name: &[u8]| {
+            let own = names.get(word(header, 0) as usize..);
+            own.is_some_and(|own| own.starts_with(name))
+        };
         let section = |header: &[u8; 64]| Self {
             offset: long(header, 24),
             size: long(header, 32),
             is_compressed: long(header, 8) & elf::SHF_COMPRESSED.0 != 0 && has_data(header),
-            is_of_symbols: [elf::SHT_SYMTAB, elf::SHT_STRTAB, elf::SHT_DYNSYM]
-                .contains(&elf::SectionType(word(header, 4))),
-            is_link: names
-                .get(word(header, 0) as usize..)
-                .is_some_and(|name| name.starts_with(LINK)),
+            is_of_symbols: OF_SYMBOLS.contains(&elf::SectionType(word(header, 4)))
+                || NAMES_OF_SYMBOLS.iter().any(|name| is_named(header, name)),
+            is_link: is_named(header, LINK),
         };
         Some((kind, headers.iter().map(section).collect()))
     }

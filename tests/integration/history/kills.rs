@@ -217,21 +217,29 @@ fn nothing_outside_is_blamed_for_a_kill_at_an_unknown_limit() {
 fn a_flood_of_kills_in_one_cgroup_displaces_no_kill_in_another() {
     use zmtop::model::kill::forget_kills;
 
-    // The cgroups of the kills, the oldest first; `None` for the machine, "" if unknown.
-    let flood = |cgroup: &'static str| std::iter::repeat_n(Some(cgroup), 40);
+    // The cgroups of the kills, the oldest first, `None` for the machine and "" if unknown; and the one that must be kept.
+    let some = |paths: Vec<String>| paths.into_iter().map(Some).collect::<Vec<_>>();
+    let same = |path: &str| some(vec![path.to_owned(); 40]);
+    let each = |prefix: &str, suffix: &str| some((0..40).map(|n| format!("{prefix}{n}{suffix}")).collect());
+    let first = |path: &str, rest: Vec<Option<String>>| [vec![Some(path.to_owned())], rest].concat();
     for (kills, kept) in [
-        (
-            [Some("/shop")].into_iter().chain(flood("/small")).collect::<Vec<_>>(),
-            Some("/shop"),
-        ),
-        ([Some("/shop")].into_iter().chain(flood("")).collect(), Some("/shop")),
-        (flood("/small").chain([None]).chain(flood("")).collect(), None),
+        (first("/shop", same("/small")), Some("/shop")),
+        (first("/shop", same("")), Some("/shop")),
+        (first("/shop", each("/mine/s", "")), Some("/shop")),
+        (first("/users/5/shop", each("/users/6/a", "/b")), Some("/users/5/shop")),
+        (first("/", each("/mine/s", "")), Some("/")),
+        ([same("/small"), vec![None], same("")].concat(), None),
     ] {
         let mut left = kills.clone();
-        let removed = forget_kills(&mut left, 8, |kill| kill.map(str::as_bytes));
+        let removed = forget_kills(&mut left, 8, |kill| kill.as_ref().map(String::as_bytes));
         assert_eq!((left.len(), removed), (8, kills.len() - 8));
-        assert!(left.contains(&kept), "{kept:?}: {left:?}");
+        assert!(left.iter().any(|kill| kill.as_deref() == kept), "{kept:?}: {left:?}");
+        assert_eq!(left.last(), kills.last());
     }
+    // Without a flood, the oldest goes.
+    let mut left = each("/s", "");
+    forget_kills(&mut left, 39, |kill| kill.as_ref().map(String::as_bytes));
+    assert_eq!(left, each("/s", "")[1..]);
 }
 
 #[test]

@@ -100,9 +100,8 @@ fn an_exec_that_gives_no_memory_back_is_none() {
         (500, 501, true),
         (500, 380, true),
         (500, 370, false),
-        (500, 620, true),
-        (500, 630, false),
-        (15, 14, false),
+        (500, 900, true),
+        (63, 62, false),
     ] {
         let mut history = History::new(WINDOW);
         let with = |second, mib: u64, exec| {
