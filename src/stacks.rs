@@ -36,6 +36,8 @@ use crate::proc::smaps::Areas;
 const MAX_PAGES: usize = 1 << 17;
 /// The most distinct call paths.
 const MAX_PATHS: usize = 1 << 16;
+/// The number of processes from which on those that ended are forgotten.
+const MIN_SPACES: usize = 64;
 /// The largest `maps` that is read.
 const MAX_MAPS: usize = 64 << 20;
 const MAX_SMAPS: usize = 256 << 20;
@@ -85,6 +87,8 @@ struct Samples {
     files: Files,
     names: Names,
     spaces: HashMap<u32, Space>,
+    /// The number of them from which on those of ended processes are forgotten.
+    spaces_before_check: usize,
     paths: HashMap<(Box<[Place]>, bool), u32>,
     /// The weight of each path. Kept bytes are in `pages`.
     taken: Vec<Weight>,
@@ -130,6 +134,7 @@ impl Measurement {
             files: Files::default(),
             names: Names::default(),
             spaces: HashMap::new(),
+            spaces_before_check: MIN_SPACES,
             paths: HashMap::new(),
             taken: Vec::new(),
             pages: HashMap::new(),
@@ -260,9 +265,22 @@ impl Samples {
     /// Returns the code of a process. Reads its mappings if it is new.
     fn space(&mut self, pid: u32) -> &mut Space {
         if !self.spaces.contains_key(&pid) {
+            if self.spaces.len() >= self.spaces_before_check {
+                self.forget_ended();
+            }
             self.read_space(pid);
         }
         self.spaces.entry(pid).or_insert_with(|| Space::new(pid))
+    }
+
+    /// Forgets the code of processes that have ended. The next check is due once there are twice as many as are left.
+    fn forget_ended(&mut self) {
+        let proc = &self.proc;
+        self.spaces.retain(|pid, _| proc.join(pid.to_string()).exists());
+        let spaces = &self.spaces;
+        self.failed.retain(|pid, _| spaces.contains_key(pid));
+        self.files.forget(|pid| !spaces.contains_key(&pid));
+        self.spaces_before_check = MIN_SPACES.max(2 * spaces.len());
     }
 
     /// Adds the mappings that a process has now.

@@ -278,6 +278,11 @@ impl Files {
         most.saturating_sub(self.unwinding.get())
     }
 
+    /// Forgets the CPU time of processes that have ended.
+    pub(super) fn forget(&mut self, has_ended: impl Fn(u32) -> bool) {
+        self.spent.retain(|pid, _| !has_ended(*pid));
+    }
+
     /// Charges the CPU time since `begun` to a process.
     fn charge(&mut self, pid: u32, begun: Duration) {
         let time = thread_time().saturating_sub(begun);

@@ -1,8 +1,9 @@
 //! Decides which parts of an ELF file may be read for names. The file is untrusted: it may expand to gigabytes, or lead to
 //! further files.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Instant;
 
@@ -16,16 +17,20 @@ pub(super) struct Room {
     unpacked: u64,
     /// Tables of symbols and of their names. Those of the largest browsers have 100 MiB.
     symbols: u64,
-    /// Copies of files in memory.
-    copies: u64,
+    /// Copies of files in memory, by the owner of the files.
+    copies: HashMap<u32, u64>,
 }
+
+/// What the copies of a user's files may need, and the largest file that is copied as a whole.
+const MAX_COPIES: u64 = 128 << 20;
+const MAX_WHOLE_COPY: u64 = 32 << 20;
 
 impl Default for Room {
     fn default() -> Self {
         Self {
             unpacked: 256 << 20,
             symbols: 128 << 20,
-            copies: 128 << 20,
+            copies: HashMap::new(),
         }
     }
 }
@@ -56,26 +61,50 @@ pub(super) enum Readable {
     All,
 }
 
+/// A copy of a file. Holes stay holes.
+pub(super) struct Copied {
+    pub file: File,
+    /// False if it has only the headers and the symbol tables.
+    pub is_whole: bool,
+}
+
 /// Returns a copy of a file that another user may change, or that is in memory (tmpfs, memfd), and `None` for another file. Symbols are
 /// read through a mapping: if the file became shorter meanwhile, that would end zmtop, and it would allocate the pages of holes of a file
-/// in memory.
+/// in memory. Of a large file, only the headers and the symbol tables are copied.
 ///
 /// # Errors
-/// The file is too large, or the copy failed.
-pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<File>, ()> {
+/// Even these are too large, or the copy failed.
+pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<Copied>, ()> {
     let metadata = file.metadata().map_err(drop)?;
     let is_trusted = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) && metadata.mode() & 0o022 == 0;
     let kind = rustix::fs::fstatfs(file).map_err(drop)?.f_type as u32;
     if is_trusted && ![TMPFS, RAMFS, HUGETLBFS].contains(&kind) {
         return Ok(None);
     }
+    let left = room.copies.entry(metadata.uid()).or_insert(MAX_COPIES);
     let len = metadata.len();
-    room.copies = room.copies.checked_sub(len).ok_or(())?;
+    let is_whole = len <= MAX_WHOLE_COPY.min(*left);
+    let ranges = if is_whole {
+        vec![(0, len)]
+    } else {
+        let Headers { sections, ranges, .. } = Headers::of(file).ok_or(())?;
+        let of_symbols = sections.iter().filter(|section| section.is_of_symbols);
+        ranges
+            .into_iter()
+            .chain(of_symbols.map(|section| (section.offset, section.size)))
+            .collect()
+    };
+    let bytes = ranges.iter().fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
+    *left = left.checked_sub(bytes).ok_or(())?;
     let copy = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).map_err(drop)?;
     let mut copy = File::from(copy);
-    let mut part = Part { file, at: 0, left: len };
-    std::io::copy(&mut part, &mut copy).map_err(drop)?;
-    Ok(Some(copy))
+    copy.set_len(len).map_err(drop)?;
+    for (at, size) in ranges {
+        let mut part = Part { file, at, left: size };
+        copy.seek(SeekFrom::Start(at)).map_err(drop)?;
+        std::io::copy(&mut part, &mut copy).map_err(drop)?;
+    }
+    Ok(Some(Copied { file: copy, is_whole }))
 }
 
 /// The types of `statfs(2)` of file systems in memory.
@@ -87,7 +116,7 @@ const HUGETLBFS: u32 = 0x9584_58f6;
 ///
 /// Its compressed sections are unpacked once to count their bytes, as their headers may be wrong.
 pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Readable {
-    let Some((kind, sections)) = Section::all_of(file) else {
+    let Some(Headers { kind, sections, .. }) = Headers::of(file) else {
         return Readable::Nothing;
     };
     let of_symbols = sections.iter().filter(|section| section.is_of_symbols);
@@ -127,10 +156,18 @@ struct Section {
     is_of_symbols: bool,
 }
 
-impl Section {
-    /// Reads the type of the file and the headers of its sections: of the class and the byte order of this machine, as blazesym
-    /// takes them.
-    fn all_of(file: &File) -> Option<(u16, Vec<Self>)> {
+/// The headers of a file.
+struct Headers {
+    /// The type of the file.
+    kind: u16,
+    sections: Vec<Section>,
+    /// The offset and the size of each part of the file that has headers, and of the names of the sections.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Headers {
+    /// Reads the headers of a file of the class and the byte order of this machine, as blazesym takes them.
+    fn of(file: &File) -> Option<Self> {
         let mut header = [0; 64];
         file.read_exact_at(&mut header, 0).ok()?;
         let order = if cfg!(target_endian = "little") {
@@ -160,7 +197,7 @@ impl Section {
             let own = names.get(word(header, 0) as usize..);
             own.is_some_and(|own| own.starts_with(name))
         };
-        let section = |header: &[u8; 64]| Self {
+        let section = |header: &[u8; 64]| Section {
             offset: long(header, 24),
             size: long(header, 32),
             is_compressed: long(header, 8) & elf::SHF_COMPRESSED.0 != 0 && has_data(header),
@@ -168,9 +205,21 @@ impl Section {
                 || NAMES_OF_SYMBOLS.iter().any(|name| is_named(header, name)),
             is_link: is_named(header, LINK),
         };
-        Some((kind, headers.iter().map(section).collect()))
+        let of_programs = u64::from(half(&header, 54)) * u64::from(half(&header, 56));
+        Some(Self {
+            kind,
+            sections: headers.iter().map(section).collect(),
+            ranges: vec![
+                (0, 64),
+                (long(&header, 32), of_programs),
+                (at, headers.len() as u64 * 64),
+                (long(of_names, 24), len),
+            ],
+        })
     }
+}
 
+impl Section {
     /// Counts the bytes of a compressed section. Fails with what may be read without it.
     fn unpacked(&self, file: &File, most: u64, deadline: Instant) -> Result<u64, Readable> {
         const HEADER: usize = size_of::<elf::CompressionHeader64<object::NativeEndian>>();

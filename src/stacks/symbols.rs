@@ -229,8 +229,11 @@ impl Sources {
                 is_too_large = true;
                 continue;
             };
-            let file = copy.as_ref().unwrap_or(file);
-            let readable = readable(file, room, deadline);
+            let file = copy.as_ref().map_or(file, |copy| &copy.file);
+            let readable = match (readable(file, room, deadline), &copy) {
+                (Readable::All, Some(copy)) if !copy.is_whole => Readable::TooLarge,
+                (readable, _) => readable,
+            };
             is_too_large |= matches!(readable, Readable::TooLarge | Readable::NoRoom);
             // The symbol table alone helps if the rest cannot be read.
             let ways: &[bool] = match readable {
@@ -245,7 +248,7 @@ impl Sources {
                     ..Elf::new(path.clone())
                 })
             }));
-            open.extend(copy);
+            open.extend(copy.map(|copy| copy.file));
         }
         open.extend(debug);
         Self {

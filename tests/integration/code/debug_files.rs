@@ -174,3 +174,31 @@ fn signals_end_the_command_while_its_report_waits() {
     assert_eq!(status.code(), Some(128 + Signal::TERM.as_raw()), "{rest}");
     program.child.kill().unwrap();
 }
+
+#[test]
+fn a_file_that_others_may_change_is_copied_or_at_least_its_symbols() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let (path, address) = program(dir.path(), &[]);
+    // The mode, the length if it is extended, and whether the line of the source is known.
+    for (mode, len, has_line) in [(0o755, None, true), (0o777, None, true), (0o777, Some(1 << 40), false)] {
+        let copy = dir.path().join(format!("{mode:o}-{}", len.is_some()));
+        fs::copy(&path, &copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(mode)).unwrap();
+        if let Some(len) = len {
+            fs::File::options()
+                .write(true)
+                .open(&copy)
+                .unwrap()
+                .set_len(len)
+                .unwrap();
+        }
+        let found = function(&copy, address);
+        assert_eq!(
+            (&*found.function, found.source.is_some()),
+            ("answer", has_line),
+            "{mode:o} {len:?}"
+        );
+    }
+}
