@@ -93,6 +93,10 @@ impl Heaps {
         if process.exec != row.exec {
             (process.exec, process.read_at) = (row.exec, None);
             (process.cost, process.failed) = (None, 0);
+            // It was the heap of another program.
+            if self.found.contains_key(&row.id) {
+                Arc::make_mut(&mut self.found).remove(&row.id);
+            }
         }
         let is_due = process
             .read_at
@@ -101,7 +105,7 @@ impl Heaps {
         if !is_due || process.is_reading || process.failed >= MAX_FAILED || row.shares_mm.is_some() {
             return None;
         }
-        let id = row.id;
+        let (id, exec) = (row.id, row.exec);
         let Some(reserved) = self.budget.reserve(now, user(row), process.cost) else {
             // It may have waited and changed, too.
             if process.waited_at.replace(now) != Some(now) {
@@ -116,17 +120,19 @@ impl Heaps {
             move |context, reader| read(id, context, reader.buf),
             move |scanner, (took, heap)| {
                 scanner.heaps.budget.settle(reserved, took);
-                scanner.heaps.set(id, took, heap);
+                scanner.heaps.set(id, exec, took, heap);
             },
         ))
     }
 
-    fn set(&mut self, id: Identity, took: Duration, heap: Reading<MallocHeap>) {
+    fn set(&mut self, id: Identity, exec: u32, took: Duration, heap: Reading<MallocHeap>) {
         let Some(process) = self.processes.get_mut(&id) else {
             return;
         };
         (process.is_reading, process.cost) = (false, Some(took));
         match heap {
+            // It may have run exec meanwhile.
+            _ if process.exec != exec => process.read_at = None,
             Ok(heap) => {
                 process.failed = 0;
                 Arc::make_mut(&mut self.found).insert(id, heap);

@@ -157,9 +157,13 @@ sys.stdin.read()
 
 /// Starts a program that hoards.
 fn hoarder() -> Owned {
+    started(HOARD)
+}
+
+fn started(source: &str) -> Owned {
     let mut program = Owned(
         Command::new("python3")
-            .args(["-c", HOARD])
+            .args(["-c", source])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -199,6 +203,35 @@ fn what_malloc_keeps_free_is_read_of_a_large_process() {
     let heap = read(&Options::new(None)).unwrap();
     assert!((95_000_000..110_000_000).contains(&heap.kept), "{heap:?}");
     assert!(heap.kept <= heap.free, "{heap:?}");
+}
+
+#[test]
+fn an_exec_ends_what_was_known_of_the_heap() {
+    use std::io::Write;
+
+    let then = "import os; sys.stdin.readline(); os.execvp('sleep', ['sleep', '300'])\n";
+    let mut program = started(&HOARD.replace("sys.stdin.read()\n", then));
+    let pid = program.0.id();
+    let mut scanner = Scanner::new(&Options::new(None));
+    block_on(async {
+        let mut is_known = [true, false].into_iter();
+        let mut expected = is_known.next();
+        for _ in 0..1200 {
+            let snapshot = scanner.tick().await;
+            let mut found = snapshot.heaps.iter().filter(|(id, _)| id.pid == pid);
+            // The next program has a heap of its own.
+            let found = found.any(|(_, heap)| heap.kept > 50_000_000);
+            if expected == Some(found) {
+                expected = is_known.next();
+                let _ = program.0.stdin.as_mut().unwrap().write_all(b"\n");
+            }
+            if expected.is_none() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{expected:?}");
+    });
 }
 
 #[test]
