@@ -53,7 +53,7 @@ pub mod kernel;
 pub mod kills;
 pub mod mappings;
 pub mod marks;
-mod most;
+pub mod most;
 mod process;
 mod push;
 mod retention;

@@ -39,6 +39,7 @@ use crate::group::RowKey;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::kills::Kill;
 use crate::history::marks::Origin;
+use crate::history::most::LimitOf;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::{History, HistoryConfig};
 use crate::model::Missing;
@@ -542,19 +543,12 @@ impl Why {
     fn explain(&self, episode: &Episode, is_short: bool) -> Explanation {
         let snapshot = &episode.moment;
         let kills = self.kills_of(episode);
-        let cgroup = cgroup_of(episode, &kills).filter(|path| **path != *b"/");
-        let by_cgroup = kills
-            .first()
-            .and_then(|kill| kill.event.victim.as_ref().ok())
-            .is_some_and(|victim| victim.by_cgroup);
+        let limit_of = limit_of(episode, &kills);
+        let cgroup: Option<Arc<[u8]>> = limit_of.cgroup().map(Arc::from);
         let moment = Moment {
             history: &self.history,
             snapshot,
-            above: match &cgroup {
-                // What grew elsewhere did not reach the limit of a cgroup that the log does not name.
-                None if by_cgroup => Some(NO_CGROUP),
-                cgroup => cgroup.as_deref(),
-            },
+            limit_of,
         };
         let now = Point::of(snapshot);
         let limit = cgroup
@@ -569,8 +563,8 @@ impl Why {
         let is_recorded = episode.time >= self.recorded.map_or(episode.time, |[first, _]| first);
         let growers = if is_recorded { moment.growers(size) } else { Vec::new() };
         let victims = kills
-            .into_iter()
-            .map(|kill| victim(kill, &moment, &growers))
+            .iter()
+            .map(|kill| victim(kill.clone(), &moment, &growers))
             .collect::<Vec<_>>();
         let mut machine = vec![now];
         machine.extend(self.trail.before(snapshot.monotonic, AGES));
@@ -692,27 +686,16 @@ impl Why {
     }
 }
 
-/// A path that no cgroup has.
-const NO_CGROUP: &[u8] = b"?";
-
-/// Returns the cgroup whose limit matters; `None` for the machine, and if a kill has none that is known.
-fn cgroup_of(episode: &Episode, kills: &[Kill]) -> Option<Arc<[u8]>> {
+/// Returns whose limit matters.
+fn limit_of<'a>(episode: &'a Episode, kills: &'a [Kill]) -> LimitOf<'a> {
     if let Some(kill) = kills.first() {
-        let victim = kill.event.victim.as_ref().ok();
-        let known = kill.known.as_ref().and_then(|known| known.facts.cgroup.clone().ok());
-        let limit = victim.and_then(|victim| victim.limit.as_ref());
-        return match (limit, victim) {
-            (Some(limit), _) => Some(Arc::from(&*limit.cgroup)),
-            (None, Some(victim)) if victim.by_cgroup => victim.cgroup.as_ref().map(|path| Arc::from(&**path)).or(known),
-            (None, Some(_)) => None,
-            (None, None) => kill.cgroup.clone(),
-        };
+        return kill.limit_of();
     }
-    match (&episode.stall, &episode.danger) {
-        (Some((_, stall)), _) => stall.cgroup.clone(),
-        (None, Some(danger)) => path_of(&danger.limit).cloned(),
+    LimitOf::of(match (&episode.stall, &episode.danger) {
+        (Some((_, stall)), _) => stall.cgroup.as_deref(),
+        (None, Some(danger)) => path_of(&danger.limit).map(|path| &**path),
         (None, None) => None,
-    }
+    })
 }
 
 fn distance(one: SystemTime, other: SystemTime) -> Duration {

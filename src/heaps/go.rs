@@ -19,10 +19,9 @@ pub(super) fn find(proc: &Path, pid: u32, maps: &[u8]) -> Option<Program> {
     let first = areas.find(|area| area.inode != 0 && area.name == name.as_os_str().as_encoded_bytes())?;
     let limited = Limited::new(Namespace::new(dir).link("exe").ok()?, MAX_HEADERS);
     let elf = Elf::parse(&limited)?;
-    let segment = elf.segments().next()?;
-    let page = rustix::param::page_size() as u64;
-    let stated = (segment.address.wrapping_sub(segment.offset.start)).wrapping_add(first.offset) & !(page - 1);
-    let bias = first.range.0.wrapping_sub(stated);
+    let bias = elf
+        .segments()
+        .find_map(|segment| segment.bias(first.range.0, first.offset))?;
     let moved = |range: Range<u64>| {
         let start = range.start.wrapping_add(bias);
         Some(start..start.checked_add(range.end - range.start)?)

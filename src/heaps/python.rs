@@ -72,12 +72,7 @@ fn named(name: &[u8]) -> Option<Version> {
 fn symbols(file: File, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
     let limited = Limited::new(file, MAX_READ);
     let elf = Elf::parse(&limited)?;
-    let page = rustix::param::page_size() as u64;
-    let segment = elf
-        .segments()
-        .find(|segment| segment.offset.start & !(page - 1) <= offset && offset < segment.offset.end)?;
-    let stated = segment.address.wrapping_sub(segment.offset.start).wrapping_add(offset);
-    let bias = start.wrapping_sub(stated);
+    let bias = elf.segments().find_map(|segment| segment.bias(start, offset))?;
     let (mut runtime, mut version) = (None, None);
     for (name, address) in elf.dynamic_symbols() {
         let at = || (address != 0).then(|| address.wrapping_add(bias));

@@ -15,7 +15,7 @@ use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
-use crate::history::most::{is_below, most_of};
+use crate::history::most::{LimitOf, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
@@ -308,13 +308,13 @@ impl History {
         let stopping = self.danger_watch.limits.get(limit).map(|watched| &watched.stopping);
         let is_stopped =
             |path: &[u8]| stopping.is_some_and(|all| with_ancestors(path).any(|above| all.contains(above)));
-        let above = match limit {
-            Limit::Cgroup(above) | Limit::CgroupHigh(above) => Some(&**above),
-            Limit::Machine | Limit::AddressSpace(_) => None,
+        let limit_of = match limit {
+            Limit::Cgroup(above) | Limit::CgroupHigh(above) => LimitOf::Cgroup(above),
+            Limit::Machine | Limit::AddressSpace(_) => LimitOf::Machine,
         };
         let is_within = |sample: &ProcessSample| {
             let cgroup = &sample.facts.cgroup;
-            is_below(cgroup, above) && !cgroup.as_ref().is_ok_and(|path| is_stopped(path))
+            limit_of.covers(cgroup) && !cgroup.as_ref().is_ok_and(|path| is_stopped(path))
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;

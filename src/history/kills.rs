@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
-use crate::history::most::{is_below, most_of};
+use crate::history::most::{LimitOf, ROOT, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim, forget_kills};
@@ -27,8 +27,6 @@ use crate::units::{self, Units};
 pub const SHOWN: Duration = Duration::from_secs(600);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
-/// The root of the cgroups, which has no limit. It is also what the kernel reports for a process that is ending (cgroup v1).
-const ROOT: &[u8] = b"/";
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
 const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
@@ -301,6 +299,19 @@ impl Kill {
         let known = known.filter(|path| !victim.by_cgroup || *path != ROOT);
         victim.cgroup = victim.cgroup.or_else(|| known.map(Into::into));
         Ok(victim)
+    }
+
+    /// Returns whose limit was reached, by the log, or else the cgroup of the snapshot before.
+    pub fn limit_of(&self) -> LimitOf<'_> {
+        let Ok(victim) = &self.event.victim else {
+            return LimitOf::of(self.cgroup.as_deref());
+        };
+        if !victim.by_cgroup {
+            return LimitOf::Machine;
+        }
+        let limit = victim.limit.as_ref().map(|limit| &*limit.cgroup);
+        let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
+        LimitOf::first_of([limit, victim.cgroup.as_deref(), known])
     }
 
     /// Returns the memory of the victim: its RSS from the log; if a daemon killed it, its footprint in the snapshot before. The log
@@ -651,7 +662,7 @@ impl History {
                 (kill.known, own_growth) = self.known_victim(snapshot, victim);
                 kill.drop_false_group();
                 let victim = kill.event.victim.as_ref().unwrap_or(victim);
-                let grower = |span| self.grower(snapshot, victim, kill.known.as_ref(), own_growth, span);
+                let grower = |span| self.grower(snapshot, victim, &kill, own_growth, span);
                 kill.grower = (0..GROWTH_SPANS.len()).find_map(grower);
             }
             self.kill_watch.push(kill);
@@ -693,17 +704,13 @@ impl History {
         &self,
         snapshot: &Snapshot,
         victim: &OomVictim,
-        known: Option<&KnownVictim>,
+        kill: &Kill,
         own_growth: [f64; 2],
         span: usize,
     ) -> Option<Grower> {
-        let own_cgroup = known.and_then(|known| known.facts.cgroup.as_deref().ok());
-        let limit = victim.limit.as_ref();
-        let above = limit
-            .map(|limit| &*limit.cgroup)
-            .or(own_cgroup.filter(|path| *path != ROOT))
-            .filter(|_| victim.by_cgroup);
-        let is_below = |facts: &Facts| (above.is_some() || !victim.by_cgroup) && is_below(&facts.cgroup, above);
+        let limit_of = kill.limit_of();
+        let is_below = |facts: &Facts| limit_of.covers(&facts.cgroup);
+        let known = kill.known.as_ref();
         let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);
         let living = snapshot.rows().iter().filter(|row| is_below(&row.facts));
         let living = living.map(|row| (row.id, self.growth_of(row.id, snapshot.monotonic)[span]));
@@ -729,6 +736,7 @@ impl History {
             RowKey::Group(key) => key.label().into(),
             RowKey::Part(_) => return None,
         };
+        let limit = victim.limit.as_ref();
         let size = limit.and_then(|limit| limit.size).or(snapshot.system.mem_total.ok());
         let least = size.unwrap_or(0) as f64 * MIN_GROWTH;
         let watched = snapshot

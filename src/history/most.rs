@@ -10,9 +10,46 @@ use crate::model::Reading;
 /// A program is named instead of one process if it has this many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
 
-/// Returns true if a process in that cgroup is below the cgroup `above`; always if that is `None`, for the machine.
-pub(super) fn is_below(cgroup: &Reading<Arc<[u8]>>, above: Option<&[u8]>) -> bool {
-    above.is_none_or(|above| cgroup.as_ref().is_ok_and(|path| is_within(path, above)))
+/// The root of the cgroups, which has no limit. It is also what the kernel reports for a process that is ending (cgroup v1).
+pub(super) const ROOT: &[u8] = b"/";
+
+/// Whose limit was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitOf<'a> {
+    Machine,
+    Cgroup(&'a [u8]),
+    /// The limit of a cgroup that is not known. What grew elsewhere did not reach it.
+    UnknownCgroup,
+}
+
+impl<'a> LimitOf<'a> {
+    /// Returns the limit of a cgroup; that of the machine for the root and without a cgroup.
+    pub fn of(cgroup: Option<&'a [u8]>) -> Self {
+        let limited = cgroup.filter(|path| *path != ROOT);
+        limited.map_or(Self::Machine, Self::Cgroup)
+    }
+
+    /// Returns the limit of the first cgroup that may have one.
+    pub(super) fn first_of(cgroups: [Option<&'a [u8]>; 3]) -> Self {
+        let mut limited = cgroups.into_iter().flatten().filter(|path| *path != ROOT);
+        limited.next().map_or(Self::UnknownCgroup, Self::Cgroup)
+    }
+
+    pub const fn cgroup(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Cgroup(path) => Some(path),
+            Self::Machine | Self::UnknownCgroup => None,
+        }
+    }
+
+    /// Returns true if the memory of a process in that cgroup counts towards the limit.
+    pub fn covers(self, cgroup: &Reading<Arc<[u8]>>) -> bool {
+        match self {
+            Self::Machine => true,
+            Self::Cgroup(above) => cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
+            Self::UnknownCgroup => false,
+        }
+    }
 }
 
 /// Returns the row with the highest value, the first of equal ones.

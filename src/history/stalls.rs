@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{Room, is_within};
-use crate::history::most::{is_below, most};
+use crate::history::most::{LimitOf, most};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -302,7 +302,8 @@ impl History {
         let page = rustix::param::page_size() as f64;
         // zmtop waits too, because it reads all other processes.
         let is_in = |sample: &&ProcessSample| {
-            self.config.own_pid != Some(sample.id.pid) && is_below(&sample.facts.cgroup, stall.cgroup.as_deref())
+            self.config.own_pid != Some(sample.id.pid)
+                && LimitOf::of(stall.cgroup.as_deref()).covers(&sample.facts.cgroup)
         };
         let rows = snapshot.rows().iter().filter(is_in);
         let rows: Vec<_> = rows

@@ -4,13 +4,15 @@ use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
 
-use object::Endianness;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadCache, ReadRef};
+use object::{Endian as _, Endianness};
 
 /// The bytes that each string counts besides its own: what it takes to keep it.
 const PER_STRING: u64 = 64;
+/// Maximum number of bytes of notes of a file.
+const MAX_NOTES: u64 = 1 << 20;
 /// Maximum size of the section that names the separate file: a file name and a checksum.
 const MAX_LINK: u64 = 4096;
 
@@ -58,15 +60,57 @@ impl<'a> ReadRef<'a> for &'a Limited {
 pub struct Elf<'a> {
     data: &'a Limited,
     endian: Endianness,
+    header: &'a FileHeader64<Endianness>,
     segments: &'a [ProgramHeader64<Endianness>],
     sections: SectionTable<'a, FileHeader64<Endianness>, &'a Limited>,
 }
 
 /// A segment: its range in the file, its address, and whether it holds code.
+#[derive(Debug)]
 pub struct Segment {
     pub offset: Range<u64>,
     pub address: u64,
     pub is_code: bool,
+}
+
+impl Segment {
+    /// Returns the difference between the addresses in memory and those that the file states, if the segment is mapped at `start` from
+    /// this offset in the file.
+    pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+        let page = rustix::param::page_size() as u64;
+        let first = self.offset.start & !(page - 1);
+        let stated = self.address.wrapping_sub(self.offset.start).wrapping_add(offset);
+        (first..self.offset.end)
+            .contains(&offset)
+            .then(|| start.wrapping_sub(stated))
+    }
+}
+
+/// A section: its place in the file, what it holds, and its name.
+#[derive(Debug)]
+pub struct Section<'a> {
+    pub offset: u64,
+    pub size: u64,
+    pub kind: elf::SectionType,
+    pub is_compressed: bool,
+    pub name: &'a [u8],
+}
+
+/// The parts of a file that have its headers.
+#[derive(Debug)]
+pub struct Headers {
+    pub file: Part,
+    pub segments: Part,
+    pub sections: Part,
+    /// The names of the sections.
+    pub names: Part,
+}
+
+/// Some bytes of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub offset: u64,
+    pub size: u64,
 }
 
 type Symbols<'a> = SymbolTable<'a, FileHeader64<Endianness>, &'a Limited>;
@@ -79,8 +123,47 @@ impl<'a> Elf<'a> {
         Some(Self {
             data,
             endian,
+            header,
             segments: header.program_headers(endian, data).ok()?,
             sections: header.sections(endian, data).ok()?,
+        })
+    }
+
+    pub fn kind(&self) -> elf::FileType {
+        self.header.e_type(self.endian)
+    }
+
+    /// Returns the parts with the headers; `None` if the byte order is not that of this machine, or the numbers of sections do not fit
+    /// into the header.
+    pub fn headers(&self) -> Option<Headers> {
+        let (header, endian) = (self.header, self.endian);
+        let names = self.sections.iter().nth(header.e_shstrndx(endian).index()?.into())?;
+        let names = names.file_range(endian)?;
+        let part = |offset, size| Part { offset, size };
+        let is_native = endian.is_little_endian() == cfg!(target_endian = "little");
+        (is_native && header.e_shnum(endian) > 0).then(|| Headers {
+            file: part(0, size_of_val(header) as u64),
+            segments: part(header.e_phoff(endian), size_of_val(self.segments) as u64),
+            sections: part(
+                header.e_shoff(endian),
+                u64::from(header.e_shnum(endian)) * size_of::<SectionHeader64<Endianness>>() as u64,
+            ),
+            names: part(names.0, names.1),
+        })
+    }
+
+    /// Returns the sections, each `None` if its name cannot be read.
+    pub fn sections(&self) -> impl Iterator<Item = Option<Section<'a>>> {
+        self.sections.iter().map(|section| {
+            let kind = section.sh_type(self.endian);
+            let is_compressed = section.sh_flags(self.endian).contains(elf::SHF_COMPRESSED);
+            Some(Section {
+                offset: section.sh_offset(self.endian),
+                size: section.sh_size(self.endian),
+                kind,
+                is_compressed: is_compressed && kind != elf::SHT_NOBITS,
+                name: self.sections.section_name(self.endian, section).ok()?,
+            })
         })
     }
 
@@ -145,12 +228,15 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// Returns the build id.
+    /// Returns the build id, if it is in the first [`MAX_NOTES`] bytes of notes.
     pub fn build_id(&self) -> Option<&'a [u8]> {
-        let mut of_sections = self
-            .sections
-            .iter()
-            .filter_map(|section| section.notes(self.endian, self.data).ok()?);
+        let mut left = MAX_NOTES;
+        let mut of_sections = self.sections.iter().filter_map(|section| {
+            let is_note = section.sh_type(self.endian) == elf::SHT_NOTE;
+            let rest = left.checked_sub(section.sh_size(self.endian));
+            left = rest.filter(|_| is_note)?;
+            section.notes(self.endian, self.data).ok()?
+        });
         of_sections.find_map(|mut notes| {
             while let Some(note) = notes.next().ok()? {
                 if note.name() == elf::ELF_NOTE_GNU && note.n_type(self.endian) == elf::NT_GNU_BUILD_ID {

@@ -15,7 +15,7 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
 use super::ranges::Ranges;
 use super::unwind_info;
 use crate::proc::clock::thread_time;
-use crate::proc::elf::{Elf, Limited};
+use crate::proc::elf::{Elf, Limited, Segment};
 use crate::proc::maps::Area;
 use crate::proc::namespace::Namespace;
 use crate::proc::page_faults::Registers;
@@ -68,11 +68,6 @@ pub(super) struct CodeFile {
     sections: Sections,
 }
 
-struct Segment {
-    offset: Range<u64>,
-    address: u64,
-}
-
 #[derive(Clone, Default)]
 struct Sections {
     text: Option<Range<u64>>,
@@ -106,9 +101,7 @@ impl CodeFile {
         let limited = Limited::new(file.try_clone().ok()?, MAX_SECTIONS);
         let elf = Elf::parse(&limited)?;
         // Two segments may share a page of the file: only those with code are of interest.
-        let segments = elf.segments().filter(|segment| segment.is_code);
-        let segments = segments.map(|segment| (segment.offset, segment.address));
-        let segments = segments.map(|(offset, address)| Segment { offset, address }).collect();
+        let segments = elf.segments().filter(|segment| segment.is_code).collect();
         let mut data = |name: &str| {
             let data = elf.data(name, MAX_SECTION.min(*room))?;
             *room -= data.len() as u64;
@@ -137,7 +130,7 @@ impl CodeFile {
             debug_frame: data(".debug_frame")
                 .filter(|data| data.len() <= MAX_WITHOUT_INDEX && unwind_info::of_debug_frame(data).is_some()),
         };
-        let build_id = build_id_of(&file);
+        let build_id = elf.build_id().map(<[u8]>::to_vec);
         let debug_link = elf.debug_link().map(|(name, crc)| (name.to_vec(), crc));
         Some(Self {
             file,
@@ -152,11 +145,7 @@ impl CodeFile {
 
     /// Returns the difference between the addresses in a mapping of this file and those that the file states.
     fn bias(&self, start: u64, offset: u64) -> Option<u64> {
-        let page = rustix::param::page_size() as u64;
-        let covers = |segment: &&Segment| segment.offset.start & !(page - 1) <= offset && offset < segment.offset.end;
-        let segment = self.segments.iter().find(covers)?;
-        let stated = segment.address.wrapping_sub(segment.offset.start).wrapping_add(offset);
-        Some(start.wrapping_sub(stated))
+        self.segments.iter().find_map(|segment| segment.bias(start, offset))
     }
 
     /// Returns true if the instruction before this address is a call.

@@ -10,6 +10,8 @@ use std::time::Instant;
 use flate2::bufread::ZlibDecoder;
 use object::elf;
 
+use crate::proc::elf::{Elf, Headers, Limited, Part, Section};
+
 /// What the symbols and the debug information of all files together may need, in bytes.
 #[derive(Debug)]
 pub(super) struct Room {
@@ -35,17 +37,28 @@ impl Default for Room {
     }
 }
 
-/// The most sections of a file, and the most bytes of their names. Linkers write less than a hundred, of a few bytes each. Each
-/// lookup of a section reads all names.
-const MAX_SECTIONS: u16 = 4096;
+/// Deducts bytes from what is left, if that is enough.
+fn deduct(left: &mut u64, bytes: u64) -> Option<()> {
+    *left = left.checked_sub(bytes)?;
+    Some(())
+}
+
+fn sum(parts: &[Part]) -> u64 {
+    parts.iter().fold(0, |sum, part| sum.saturating_add(part.size))
+}
+
+/// The most sections of a file, the most bytes of their names, and the most bytes of all headers. Linkers write less than a hundred
+/// sections, with names of a few bytes each. Each lookup of a section reads all names.
+const MAX_SECTIONS: usize = 4096;
 const MAX_NAMES: u64 = 64 << 10;
+const MAX_HEADERS: u64 = 8 << 20;
 
 /// The section that names the separate file with the symbols. blazesym opens any file that it names.
-const LINK: &[u8] = b".gnu_debuglink\0";
+const LINK: &[u8] = b".gnu_debuglink";
 
 /// The tables of symbols and of names, by their types and names: blazesym finds them by name.
 const OF_SYMBOLS: [elf::SectionType; 3] = [elf::SHT_SYMTAB, elf::SHT_STRTAB, elf::SHT_DYNSYM];
-const NAMES_OF_SYMBOLS: [&[u8]; 4] = [b".symtab\0", b".strtab\0", b".dynsym\0", b".dynstr\0"];
+const NAMES_OF_SYMBOLS: [&[u8]; 4] = [b".symtab", b".strtab", b".dynsym", b".dynstr"];
 
 /// The parts of a file that may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,25 +97,22 @@ pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<Copi
     let left = room.copies.entry(metadata.uid()).or_insert(MAX_COPIES);
     let len = metadata.len();
     let is_whole = len <= MAX_WHOLE_COPY.min(*left);
-    let ranges = if is_whole {
-        vec![(0, len)]
+    let parts = if is_whole {
+        vec![Part { offset: 0, size: len }]
     } else {
-        let Headers { sections, ranges, .. } = Headers::of(file).ok_or(())?;
-        let of_symbols = sections.iter().filter(|section| section.is_of_symbols);
-        ranges
-            .into_iter()
-            .chain(of_symbols.map(|section| (section.offset, section.size)))
-            .collect()
+        let Contents {
+            headers, of_symbols, ..
+        } = Contents::of(file).ok_or(())?;
+        let headers = [headers.file, headers.segments, headers.sections, headers.names];
+        [&headers[..], &of_symbols].concat()
     };
-    let bytes = ranges.iter().fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
-    *left = left.checked_sub(bytes).ok_or(())?;
+    deduct(left, sum(&parts)).ok_or(())?;
     let copy = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).map_err(drop)?;
     let mut copy = File::from(copy);
     copy.set_len(len).map_err(drop)?;
-    for (at, size) in ranges {
-        let mut part = Part { file, at, left: size };
+    for Part { offset: at, size: left } in parts {
         copy.seek(SeekFrom::Start(at)).map_err(drop)?;
-        std::io::copy(&mut part, &mut copy).map_err(drop)?;
+        std::io::copy(&mut Reading { file, at, left }, &mut copy).map_err(drop)?;
     }
     Ok(Some(Copied { file: copy, is_whole }))
 }
@@ -116,30 +126,28 @@ const HUGETLBFS: u32 = 0x9584_58f6;
 ///
 /// Its compressed sections are unpacked once to count their bytes, as their headers may be wrong.
 pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Readable {
-    let Some(Headers { kind, sections, .. }) = Headers::of(file) else {
+    let Some(contents) = Contents::of(file) else {
         return Readable::Nothing;
     };
-    let of_symbols = sections.iter().filter(|section| section.is_of_symbols);
-    let of_symbols = of_symbols.fold(0, |sum: u64, section| sum.saturating_add(section.size));
-    let Some(left) = room.symbols.checked_sub(of_symbols) else {
+    if deduct(&mut room.symbols, sum(&contents.of_symbols)).is_none() {
         return Readable::NoRoom;
-    };
-    room.symbols = left;
+    }
     // Debug information that is not linked is relocated in memory, which may need more than the file has.
-    let is_linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
-    if !is_linked || sections.iter().any(|section| section.is_link) {
+    let is_linked = [elf::ET_EXEC, elf::ET_DYN].contains(&contents.kind);
+    if !is_linked || contents.has_link {
         return Readable::Symbols;
     }
     let len = file.metadata().map_or(0, |metadata| metadata.len());
-    let (mut left, mut packed) = (room.unpacked, 0_u64);
-    for section in sections.iter().filter(|section| section.is_compressed) {
-        // Sections that share their bytes would take long.
-        packed = packed.saturating_add(section.size);
-        if packed > len {
-            return Readable::Symbols;
-        }
-        match section.unpacked(file, left, deadline) {
-            Ok(unpacked) => left -= unpacked,
+    // Sections that share their bytes would take long.
+    if sum(&contents.compressed) > len {
+        return Readable::Symbols;
+    }
+    let mut left = room.unpacked;
+    for section in contents.compressed {
+        let unpacked = unpacked(section, file, left, deadline);
+        match unpacked.map(|bytes| deduct(&mut left, bytes)) {
+            Ok(Some(())) => {}
+            Ok(None) => return Readable::TooLarge,
             Err(readable) => return readable,
         }
     }
@@ -147,123 +155,87 @@ pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Reada
     Readable::All
 }
 
-struct Section {
-    offset: u64,
-    size: u64,
-    is_compressed: bool,
-    is_link: bool,
-    /// It is a table of symbols or of names.
-    is_of_symbols: bool,
+/// What is known of a file without its contents.
+struct Contents {
+    kind: elf::FileType,
+    headers: Headers,
+    /// The tables of symbols and of their names.
+    of_symbols: Vec<Part>,
+    compressed: Vec<Part>,
+    has_link: bool,
 }
 
-/// The headers of a file.
-struct Headers {
-    /// The type of the file.
-    kind: u16,
-    sections: Vec<Section>,
-    /// The offset and the size of each part of the file that has headers, and of the names of the sections.
-    ranges: Vec<(u64, u64)>,
-}
-
-impl Headers {
+impl Contents {
     /// Reads the headers of a file of the class and the byte order of this machine, as blazesym takes them.
     fn of(file: &File) -> Option<Self> {
-        let mut header = [0; 64];
-        file.read_exact_at(&mut header, 0).ok()?;
-        let order = if cfg!(target_endian = "little") {
-            elf::ELFDATA2LSB
-        } else {
-            elf::ELFDATA2MSB
-        };
-        let is_native = header.starts_with(&[0x7f, b'E', b'L', b'F', elf::ELFCLASS64.0, order.0]);
-        let (kind, at) = (half(&header, 16), long(&header, 40));
-        // Numbers that do not fit are elsewhere: 0, and `SHN_XINDEX` for the index.
-        let (count, names) = (half(&header, 60), half(&header, 62));
-        if !is_native || !(1..=MAX_SECTIONS).contains(&count) || names >= count {
+        let limited = Limited::new(file.try_clone().ok()?, MAX_HEADERS);
+        let elf = Elf::parse(&limited)?;
+        let headers = elf.headers().filter(|headers| headers.names.size <= MAX_NAMES)?;
+        let sections = elf.sections().collect::<Option<Vec<_>>>()?;
+        if sections.len() > MAX_SECTIONS {
             return None;
         }
-        let mut headers = vec![0; usize::from(count) * 64];
-        file.read_exact_at(&mut headers, at).ok()?;
-        let (headers, _) = headers.as_chunks::<64>();
-        let has_data = |header: &[u8; 64]| word(header, 4) != elf::SHT_NOBITS.0;
-        let of_names = &headers[usize::from(names)];
-        let len = long(of_names, 32);
-        if !has_data(of_names) || len > MAX_NAMES {
-            return None;
-        }
-        let mut names = vec![0; len as usize];
-        file.read_exact_at(&mut names, long(of_names, 24)).ok()?;
-        let is_named = |header: &[u8; 64], name: &[u8]| {
-            let own = names.get(word(header, 0) as usize..);
-            own.is_some_and(|own| own.starts_with(name))
+        let parts = |is_it: &dyn Fn(&Section<'_>) -> bool| {
+            let found = sections.iter().filter(|section| is_it(section));
+            found
+                .map(|&Section { offset, size, .. }| Part { offset, size })
+                .collect()
         };
-        let section = |header: &[u8; 64]| Section {
-            offset: long(header, 24),
-            size: long(header, 32),
-            is_compressed: long(header, 8) & elf::SHF_COMPRESSED.0 != 0 && has_data(header),
-            is_of_symbols: OF_SYMBOLS.contains(&elf::SectionType(word(header, 4)))
-                || NAMES_OF_SYMBOLS.iter().any(|name| is_named(header, name)),
-            is_link: is_named(header, LINK),
-        };
-        let of_programs = u64::from(half(&header, 54)) * u64::from(half(&header, 56));
         Some(Self {
-            kind,
-            sections: headers.iter().map(section).collect(),
-            ranges: vec![
-                (0, 64),
-                (long(&header, 32), of_programs),
-                (at, headers.len() as u64 * 64),
-                (long(of_names, 24), len),
-            ],
+            kind: elf.kind(),
+            headers,
+            of_symbols: parts(&|section| {
+                OF_SYMBOLS.contains(&section.kind) || NAMES_OF_SYMBOLS.contains(&section.name)
+            }),
+            compressed: parts(&|section| section.is_compressed),
+            has_link: sections.iter().any(|section| section.name == LINK),
         })
     }
 }
 
-impl Section {
-    /// Counts the bytes of a compressed section. Fails with what may be read without it.
-    fn unpacked(&self, file: &File, most: u64, deadline: Instant) -> Result<u64, Readable> {
-        const HEADER: usize = size_of::<elf::CompressionHeader64<object::NativeEndian>>();
-        let mut header = [0; HEADER];
-        let damaged = |_| Readable::Symbols;
-        file.read_exact_at(&mut header, self.offset).map_err(damaged)?;
-        let size = self.size.checked_sub(HEADER as u64).ok_or(Readable::Symbols)?;
-        let stated = long(&header, 8);
-        if stated > most {
-            return Err(Readable::TooLarge);
-        }
-        let packed = BufReader::with_capacity(
-            64 << 10,
-            Part {
-                file,
-                at: self.offset + HEADER as u64,
-                left: size,
-            },
-        );
-        let mut unpacked: Box<dyn Read> = match elf::CompressionType(word(&header, 0)) {
-            elf::ELFCOMPRESS_ZLIB => Box::new(ZlibDecoder::new(packed)),
-            elf::ELFCOMPRESS_ZSTD => Box::new(zstd::stream::read::Decoder::with_buffer(packed).map_err(damaged)?),
-            _ => return Err(Readable::Symbols),
-        };
-        let (mut piece, mut len) = (vec![0; 64 << 10], 0);
-        while len <= stated && Instant::now() < deadline {
-            match unpacked.read(&mut piece).map_err(damaged)? {
-                0 if len == stated => return Ok(len),
-                0 => return Err(Readable::Symbols),
-                more => len += more as u64,
-            }
-        }
-        Err(Readable::TooLarge)
+/// Counts the bytes of a compressed section. Fails with what may be read without it.
+fn unpacked(section: Part, file: &File, most: u64, deadline: Instant) -> Result<u64, Readable> {
+    const HEADER: usize = size_of::<elf::CompressionHeader64<object::NativeEndian>>();
+    let mut header = [0; HEADER];
+    let damaged = |_| Readable::Symbols;
+    file.read_exact_at(&mut header, section.offset).map_err(damaged)?;
+    let size = section.size.checked_sub(HEADER as u64).ok_or(Readable::Symbols)?;
+    let stated = long(&header, 8);
+    if stated > most {
+        return Err(Readable::TooLarge);
     }
+    let packed = BufReader::with_capacity(
+        64 << 10,
+        Reading {
+            file,
+            at: section.offset + HEADER as u64,
+            left: size,
+        },
+    );
+    let mut unpacked: Box<dyn Read> = match elf::CompressionType(word(&header, 0)) {
+        elf::ELFCOMPRESS_ZLIB => Box::new(ZlibDecoder::new(packed)),
+        elf::ELFCOMPRESS_ZSTD => Box::new(zstd::stream::read::Decoder::with_buffer(packed).map_err(damaged)?),
+        _ => return Err(Readable::Symbols),
+    };
+    let (mut piece, mut len) = (vec![0; 64 << 10], 0);
+    while len <= stated && Instant::now() < deadline {
+        match unpacked.read(&mut piece).map_err(damaged)? {
+            0 if len == stated => return Ok(len),
+            0 => return Err(Readable::Symbols),
+            more => len += more as u64,
+        }
+    }
+    Err(Readable::TooLarge)
 }
 
-/// Some bytes of a file.
-struct Part<'a> {
+/// Reads some bytes of a file.
+struct Reading<'a> {
     file: &'a File,
     at: u64,
     left: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for Reading<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let most = self.left.min(buffer.len() as u64) as usize;
         let len = self.file.read_at(&mut buffer[..most], self.at)?;
@@ -271,10 +243,6 @@ impl Read for Part<'_> {
         self.left -= len as u64;
         Ok(len)
     }
-}
-
-fn half(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::explanation::{Grower, MadeOf, Place, Rise};
 use crate::account::SLAB;
-use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
+use crate::history::most::LimitOf;
 use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::process::{Facts, Identity, ProcessSample};
@@ -51,8 +51,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(super) struct Moment<'a> {
     pub(super) history: &'a History,
     pub(super) snapshot: &'a Snapshot,
-    /// The cgroup whose limit matters; `None` for the machine.
-    pub(super) above: Option<&'a [u8]>,
+    pub(super) limit_of: LimitOf<'a>,
 }
 
 struct Candidate {
@@ -72,9 +71,7 @@ impl Moment<'_> {
     }
 
     pub(super) fn is_below(&self, facts: &Facts) -> bool {
-        let path = facts.cgroup.as_ref();
-        self.above
-            .is_none_or(|above| path.is_ok_and(|path| is_within(path, above)))
+        self.limit_of.covers(&facts.cgroup)
     }
 
     /// Returns the age of a process at the moment, since its last exec if that was seen: an exec frees all memory.
@@ -282,7 +279,7 @@ impl Moment<'_> {
             });
             all.extend(groups);
         }
-        if self.above.is_none() {
+        if self.limit_of == LimitOf::Machine {
             let most = all.iter().map(|one| one.score).fold(0.0, f64::max);
             let parts = self.history.parts().taking();
             let parts = parts.filter_map(|(key, row): (PartKey, _)| {
