@@ -285,12 +285,14 @@ impl Samples {
 
     /// Adds the mappings that a process has now.
     fn read_space(&mut self, pid: u32) {
-        let maps = read_maps(&self.proc, pid);
         let space = self.spaces.entry(pid).or_insert_with(|| Space::new(pid));
-        for area in maps.split(|byte| *byte == b'\n').filter_map(Area::parse) {
-            if let Some(code) = CodeArea::of(&area) {
-                space.add(&mut self.files, &self.proc, &code);
-            }
+        let Some(maps) = self.files.timed(pid, || read_maps(&self.proc, pid)) else {
+            return;
+        };
+        let areas = maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
+        let code = || areas.filter_map(|area| CodeArea::of(&area)).collect::<Vec<_>>();
+        for area in self.files.timed(pid, code).unwrap_or_default() {
+            space.add(&mut self.files, &self.proc, &area);
         }
     }
 
@@ -406,7 +408,10 @@ impl Samples {
     fn check_page(&mut self, key: (u32, u64), entry: u64, files_of: &mut HashMap<u32, Vec<(u64, u64)>>) {
         let (pid, address) = key;
         let mut of_file = || {
-            let ranges = files_of.entry(pid).or_insert_with(|| file_ranges(&self.proc, pid));
+            let read = || file_ranges(&self.proc, pid);
+            let ranges = files_of
+                .entry(pid)
+                .or_insert_with(|| self.files.timed(pid, read).unwrap_or_default());
             let after = ranges.partition_point(|(start, _)| *start <= address);
             after.checked_sub(1).is_some_and(|at| address < ranges[at].1)
         };

@@ -43,14 +43,17 @@ const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
 
-/// The CPU time to find and prepare the files of a process, after which no more of its mappings are used. A process may have thousands of
-/// mounts, and map a file as often as it likes.
+/// The CPU time to read the mappings of a process and to prepare their files, after which no more of them are used, and the inverse share of
+/// the time since the start that is added to it. A process may have thousands of mounts, and map a file as often as it likes.
 const MAX_OPENING: Duration = Duration::from_secs(2);
-/// The same of all processes, in each 100 times as long. A process may fork as often as it likes.
-const MAX_OPENING_OF_ALL: Duration = Duration::from_secs(10);
-const SHARE_OF_OPENING: u32 = 100;
-/// The largest `.eh_frame` that is used without a sound index: it is indexed anew for each mapping. Linkers write an index.
+const SHARE_OF_OPENING: u32 = 400;
+/// The same of all processes. A process may fork as often as it likes.
+const MAX_OPENING_OF_ALL: Duration = Duration::from_secs(5);
+const SHARE_OF_OPENING_OF_ALL: u32 = 100;
+/// The largest `.eh_frame` that is used without a sound index, and the bytes of those of all mappings together: it is indexed anew for each
+/// mapping, and the index stays in memory. Linkers write an index.
 const MAX_WITHOUT_INDEX: usize = 1 << 20;
+const MAX_WITHOUT_INDEX_OF_ALL: usize = 64 << 20;
 
 pub(super) type FileId = u32;
 
@@ -165,6 +168,18 @@ impl CodeFile {
         cfg!(target_arch = "x86_64") && before.is_some() && is_call
     }
 
+    /// Returns the bytes that unwinding indexes.
+    fn without_index(&self) -> usize {
+        let Sections {
+            eh_frame,
+            eh_frame_hdr,
+            debug_frame,
+            ..
+        } = &self.sections;
+        let eh_frame = eh_frame.as_ref().filter(|_| eh_frame_hdr.is_none());
+        eh_frame.map_or(0, |(_, data)| data.len()) + debug_frame.as_ref().map_or(0, |data| data.len())
+    }
+
     fn section_info(&self) -> ExplicitModuleSectionInfo<Bytes> {
         let Sections {
             text,
@@ -222,6 +237,8 @@ pub(super) struct Files {
     known: HashMap<(u64, u64), Option<FileId>>,
     /// Bytes of sections that may still be read.
     room: u64,
+    /// Bytes of sections without an index that may still be indexed.
+    without_index: usize,
     /// The CPU time that each process took for its files, and all together.
     spent: HashMap<u32, Duration>,
     spent_by_all: Duration,
@@ -236,6 +253,7 @@ impl Default for Files {
             all: Vec::new(),
             known: HashMap::new(),
             room: MAX_SECTIONS,
+            without_index: MAX_WITHOUT_INDEX_OF_ALL,
             spent: HashMap::new(),
             spent_by_all: Duration::ZERO,
             unwinding: Cell::default(),
@@ -257,8 +275,18 @@ impl Files {
 
     /// Returns true if more CPU time may be used for the files of a process.
     fn has_time(&self, pid: u32) -> bool {
-        let most_of_all = MAX_OPENING_OF_ALL + self.begun.elapsed() / SHARE_OF_OPENING;
-        self.spent.get(&pid).is_none_or(|spent| *spent < MAX_OPENING) && self.spent_by_all < most_of_all
+        let elapsed = self.begun.elapsed();
+        let most = MAX_OPENING + elapsed / SHARE_OF_OPENING;
+        let most_of_all = MAX_OPENING_OF_ALL + elapsed / SHARE_OF_OPENING_OF_ALL;
+        self.spent.get(&pid).is_none_or(|spent| *spent < most) && self.spent_by_all < most_of_all
+    }
+
+    /// Reads something of a process, if more CPU time may be used for it.
+    pub(super) fn timed<T>(&mut self, pid: u32, read: impl FnOnce() -> T) -> Option<T> {
+        let begun = self.has_time(pid).then(thread_time)?;
+        let found = read();
+        self.charge(pid, begun);
+        Some(found)
     }
 
     /// Returns the CPU time that unwinding may still take.
@@ -394,8 +422,14 @@ impl Space {
             unwinder.remove_module(start);
         });
         let name = format!("{file}");
-        let module = framehop::Module::new(name, area.range.clone(), bias, code.section_info());
-        unwinder.add_module(module);
+        let mut sections = code.section_info();
+        if let Some(left) = files.without_index.checked_sub(code.without_index()) {
+            files.without_index = left;
+        } else {
+            sections.debug_frame = None;
+            sections.eh_frame = sections.eh_frame.filter(|_| sections.eh_frame_hdr.is_some());
+        }
+        unwinder.add_module(framehop::Module::new(name, area.range.clone(), bias, sections));
         true
     }
 

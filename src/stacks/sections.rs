@@ -19,12 +19,14 @@ pub(super) struct Room {
     unpacked: u64,
     /// Tables of symbols and of their names. Those of the largest browsers have 100 MiB.
     symbols: u64,
-    /// Copies of files in memory, by the owner of the files.
+    /// Copies of files in memory, by the owner of the files, and of all. A user may have thousands of uids.
     copies: HashMap<u32, u64>,
+    copies_of_all: u64,
 }
 
-/// What the copies of a user's files may need, and the largest file that is copied as a whole.
-const MAX_COPIES: u64 = 128 << 20;
+/// What the copies of a user's files may need, those of all users, and the largest file that is copied as a whole.
+const MAX_COPIES: u64 = 96 << 20;
+const MAX_COPIES_OF_ALL: u64 = 128 << 20;
 const MAX_WHOLE_COPY: u64 = 32 << 20;
 
 impl Default for Room {
@@ -33,13 +35,17 @@ impl Default for Room {
             unpacked: 256 << 20,
             symbols: 128 << 20,
             copies: HashMap::new(),
+            copies_of_all: MAX_COPIES_OF_ALL,
         }
     }
 }
 
-/// Deducts bytes from what is left, if that is enough.
-fn deduct(left: &mut u64, bytes: u64) -> Option<()> {
-    *left = left.checked_sub(bytes)?;
+/// Deducts bytes from each of what is left, if all have enough.
+fn deduct<const N: usize>(all: [&mut u64; N], bytes: u64) -> Option<()> {
+    all.iter().all(|left| **left >= bytes).then_some(())?;
+    for left in all {
+        *left -= bytes;
+    }
     Some(())
 }
 
@@ -96,7 +102,7 @@ pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<Copi
     }
     let left = room.copies.entry(metadata.uid()).or_insert(MAX_COPIES);
     let len = metadata.len();
-    let is_whole = len <= MAX_WHOLE_COPY.min(*left);
+    let is_whole = len <= MAX_WHOLE_COPY.min(*left).min(room.copies_of_all);
     let parts = if is_whole {
         vec![Part { offset: 0, size: len }]
     } else {
@@ -106,7 +112,7 @@ pub(super) fn copy_of_unsafe(file: &File, room: &mut Room) -> Result<Option<Copi
         let headers = [headers.file, headers.segments, headers.sections, headers.names];
         [&headers[..], &of_symbols].concat()
     };
-    deduct(left, sum(&parts)).ok_or(())?;
+    deduct([left, &mut room.copies_of_all], sum(&parts)).ok_or(())?;
     let copy = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).map_err(drop)?;
     let mut copy = File::from(copy);
     copy.set_len(len).map_err(drop)?;
@@ -129,7 +135,7 @@ pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Reada
     let Some(contents) = Contents::of(file) else {
         return Readable::Nothing;
     };
-    if deduct(&mut room.symbols, sum(&contents.of_symbols)).is_none() {
+    if deduct([&mut room.symbols], sum(&contents.of_symbols)).is_none() {
         return Readable::NoRoom;
     }
     // Debug information that is not linked is relocated in memory, which may need more than the file has.
@@ -145,7 +151,7 @@ pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Reada
     let mut left = room.unpacked;
     for section in contents.compressed {
         let unpacked = unpacked(section, file, left, deadline);
-        match unpacked.map(|bytes| deduct(&mut left, bytes)) {
+        match unpacked.map(|bytes| deduct([&mut left], bytes)) {
             Ok(Some(())) => {}
             Ok(None) => return Readable::TooLarge,
             Err(readable) => return readable,

@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
@@ -19,6 +19,8 @@ use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 use super::modules::{CodeFile, FileId, Files, Place, build_id_of};
 use super::sections::{Readable, Room, copy_of_unsafe, readable};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
+use crate::order;
+use crate::proc::clock::thread_time;
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
 use crate::proc::namespace::Namespace;
@@ -27,16 +29,34 @@ use crate::proc::namespace::Namespace;
 const MAX_MAP: u64 = 64 << 20;
 /// Maximum number of functions of such a map: a hundred megabytes of memory.
 const MAX_FUNCTIONS: usize = 1 << 20;
+/// The CPU time for maps of generated code, and the inverse share of the time since the start that is added to it. A process may fork as
+/// often as it likes, and each fork may have a map.
+const MAX_READING: Duration = Duration::from_secs(2);
+const SHARE_OF_READING: u32 = 50;
 /// The longest name of a function that is kept.
 const MAX_NAME: usize = 512;
 
 /// The functions at each place, innermost first: more than one if calls were inlined.
-#[derive(Default)]
 pub(super) struct Names {
     known: HashMap<Place, Vec<Frame>>,
     symbols: Symbols,
     /// The files whose debug information needs too much memory.
     too_large: HashSet<FileId>,
+    /// The CPU time that maps of generated code took.
+    reading: Duration,
+    begun: Instant,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            symbols: Symbols::default(),
+            too_large: HashSet::new(),
+            reading: Duration::ZERO,
+            begun: Instant::now(),
+        }
+    }
 }
 
 impl Names {
@@ -49,13 +69,18 @@ impl Names {
         proc: &Path,
         deadline: Instant,
     ) {
-        let new: Vec<Place> = places
+        let mut new: Vec<Place> = places
             .iter()
             .filter(|place| !self.known.contains_key(place))
             .copied()
             .collect();
+        // Generated code comes last, by process: only one map is in memory at a time.
+        order::sort_by_key(&mut new, |place| match place {
+            Place::Address(pid, _) => Some(*pid),
+            Place::File(..) | Place::Kernel(_) => None,
+        });
         let kernel = kernel_functions(&new, proc);
-        let mut generated: HashMap<u32, GeneratedCode> = HashMap::new();
+        let mut generated: Option<(u32, GeneratedCode)> = None;
         for place in new {
             let names = match place {
                 Place::File(id, address) => {
@@ -69,9 +94,20 @@ impl Names {
                     names
                 }
                 Place::Address(pid, address) => {
-                    let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
+                    if generated.as_ref().is_none_or(|(of, _)| *of != pid) {
+                        generated = None;
+                        let most = MAX_READING + self.begun.elapsed() / SHARE_OF_READING;
+                        if self.reading >= most || Instant::now() >= deadline {
+                            continue;
+                        }
+                        let begun = thread_time();
+                        generated = Some((pid, GeneratedCode::read(proc, pid)));
+                        self.reading += thread_time().saturating_sub(begun);
+                    }
                     // A runtime may write the name later.
-                    let Some(function) = code.find(address) else { continue };
+                    let Some(function) = generated.as_ref().and_then(|(_, code)| code.find(address)) else {
+                        continue;
+                    };
                     vec![frame(function, Kind::Generated)]
                 }
                 Place::Kernel(address) => {
@@ -260,13 +296,23 @@ impl Sources {
 }
 
 /// Opens the separate file with the symbols of a stripped one, in the root of the process and in zmtop's: by its build id, or by
-/// the name that the stripped file states.
+/// the name that the stripped file states. Several processes may map the file, each with mounts of its own: of other users, only the
+/// owner of the file may name its functions.
 fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
     let own = Namespace::own();
     let namespaces = [&file.namespace, &own];
+    let owner = |file: &File| file.metadata().map(|metadata| metadata.uid());
+    let trusted = [Ok(0), Ok(rustix::process::geteuid().as_raw()), owner(&file.file)];
+    let trusted: Vec<u32> = trusted.into_iter().flatten().collect();
+    let open = |space: &Namespace, name: &Path| {
+        let found = space.file(name).ok()?;
+        owner(&found)
+            .is_ok_and(|owner| trusted.contains(&owner))
+            .then_some(found)
+    };
     let mut by_id = file.build_id.iter().filter_map(|id| debug_path(id));
     if let Some(name) = by_id.next()
-        && let Some(found) = namespaces.iter().find_map(|space| space.file(&name).ok())
+        && let Some(found) = namespaces.iter().find_map(|space| open(space, &name))
     {
         return Some(found);
     }
@@ -279,7 +325,7 @@ fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
     let folders = [folder.to_owned(), folder.join(".debug"), Path::new(DEBUG).join(inside)];
     let mut found = namespaces
         .iter()
-        .flat_map(|space| folders.iter().filter_map(|folder| space.file(&folder.join(name)).ok()));
+        .flat_map(|space| folders.iter().filter_map(|folder| open(space, &folder.join(name))));
     found.find(|found| match (&file.build_id, build_id_of(found)) {
         (Some(of_file), Some(of_debug)) => *of_file == of_debug,
         _ => crc_of(found, deadline) == Some(*crc),
@@ -362,7 +408,7 @@ impl GeneratedCode {
             line.clear();
         }
         functions.reverse();
-        crate::order::sort_by_key(&mut functions, |(start, ..)| *start);
+        order::sort_by_key(&mut functions, |(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
         Self { functions }
     }
