@@ -21,6 +21,7 @@
 
 mod accounting;
 pub mod anonymize;
+mod bounds;
 mod cgroup;
 mod changes;
 mod close_look;

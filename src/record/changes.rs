@@ -15,7 +15,6 @@
 //! whole. A process that is absent has not changed, but its `age_s` grows with the clock.
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
+use super::bounds::{self, MAX_OF_PROCESS};
 use super::line::{damage_in, is_whole};
 use super::process::Process;
 use super::read::{RecordError, Recorded, from_object, malformed, read};
@@ -238,33 +238,83 @@ pub struct ChangeReader {
 #[derive(Debug)]
 struct State {
     machine: Object,
-    rows: HashMap<Identity, Row>,
+    rows: Rows,
     last: Snapshot,
+}
+
+/// The records of the processes.
+#[derive(Debug, Default)]
+struct Rows {
+    by_id: HashMap<Identity, Row>,
+    /// Their memory in bytes.
+    memory: usize,
 }
 
 /// The record of a process. Most processes of a flood never change, so their fields are not needed one by one.
 #[derive(Debug)]
 enum Row {
     Text(Box<RawValue>),
-    Fields(Object),
+    /// With their memory in bytes.
+    Fields(Object, usize),
 }
 
-impl Row {
-    /// Applies changes; returns the process.
-    fn change(&mut self, changed: &RawValue) -> serde_json::Result<ProcessSample> {
-        let mut fields = match std::mem::replace(self, Self::Fields(Object::new())) {
-            Self::Text(text) => serde_json::from_str(text.get())?,
-            Self::Fields(fields) => fields,
+/// The memory of all records up to which those that change stay fields, and the most.
+const MAX_FIELDS: usize = 512 << 20;
+const MAX_ROWS: usize = 768 << 20;
+
+impl Rows {
+    fn remove(&mut self, id: Identity) -> Option<Row> {
+        let row = self.by_id.remove(&id)?;
+        self.memory -= row.memory();
+        Some(row)
+    }
+
+    fn insert(&mut self, id: Identity, row: Row) -> Result<(), RecordError> {
+        self.remove(id);
+        self.memory += row.memory();
+        bounds::check(self.memory, MAX_ROWS)?;
+        self.by_id.insert(id, row);
+        Ok(())
+    }
+
+    /// Applies changes to a process, which may be a new one; returns it.
+    fn change(&mut self, id: Identity, changed: &RawValue) -> Result<ProcessSample, RecordError> {
+        let damaged = |e| malformed(&e);
+        let needed = bounds::needed(changed.get().as_bytes());
+        bounds::check(needed, MAX_OF_PROCESS)?;
+        let Some(row) = self.remove(id) else {
+            self.insert(id, Row::Text(changed.to_owned()))?;
+            let process: Process<'_> = serde_json::from_str(changed.get()).map_err(damaged)?;
+            return Ok(process.into());
         };
-        apply(&mut fields, serde_json::from_str(changed.get())?);
-        let sample = Process::deserialize(&fields).map(Into::into);
-        *self = Self::Fields(fields);
-        sample
+        let mut fields = match row {
+            Row::Text(text) => {
+                bounds::check(bounds::needed(text.get().as_bytes()), MAX_OF_PROCESS)?;
+                serde_json::from_str(text.get()).map_err(damaged)?
+            }
+            Row::Fields(fields, _) => fields,
+        };
+        apply(&mut fields, serde_json::from_str(changed.get()).map_err(damaged)?);
+        let memory = bounds::memory_of(&fields);
+        bounds::check(memory, MAX_OF_PROCESS)?;
+        let sample = Process::deserialize(&fields).map_err(damaged)?.into();
+        let row = if self.memory + memory <= MAX_FIELDS {
+            Row::Fields(fields, memory)
+        } else {
+            Row::Text(serde_json::value::to_raw_value(&fields).map_err(damaged)?)
+        };
+        self.insert(id, row)?;
+        Ok(sample)
     }
 }
 
-fn read_process(text: &RawValue) -> serde_json::Result<ProcessSample> {
-    serde_json::from_str::<Process<'_>>(text.get()).map(Into::into)
+impl Row {
+    fn memory(&self) -> usize {
+        match self {
+            Self::Text(text) => text.get().len(),
+            Self::Fields(_, memory) => *memory,
+        }
+    }
 }
 
 /// A [`Line`] as it is read.
@@ -272,8 +322,8 @@ fn read_process(text: &RawValue) -> serde_json::Result<ProcessSample> {
 struct ReadLine<'a> {
     time: String,
     monotonic_s: f64,
-    #[serde(default)]
-    machine: Object,
+    #[serde(borrow)]
+    machine: Option<&'a RawValue>,
     #[serde(borrow, default)]
     processes: BTreeMap<Cow<'a, str>, &'a RawValue>,
     #[serde(borrow, default)]
@@ -298,6 +348,7 @@ impl ChangeReader {
         if !is_changes(line) {
             self.state = None;
             self.whole.clear();
+            bounds::check_line(line, false)?;
             let recorded = read(line)?;
             self.whole.extend_from_slice(line);
             return Ok(recorded);
@@ -310,6 +361,7 @@ impl ChangeReader {
     }
 
     fn apply(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
+        bounds::check_line(line, true)?;
         let changed: ReadLine<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
         let mut state = match self.state.take() {
             Some(state) => state,
@@ -323,9 +375,16 @@ impl ChangeReader {
 }
 
 /// Returns true for a line of changes.
-fn is_changes(line: &[u8]) -> bool {
+pub(super) fn is_changes(line: &[u8]) -> bool {
     line.strip_prefix(b"{\"schema\":\"")
         .is_some_and(|rest| rest.starts_with(CHANGES.as_bytes()))
+}
+
+/// What identifies a process in its record.
+#[derive(Deserialize)]
+struct Key {
+    pid: u32,
+    starttime: u64,
 }
 
 impl State {
@@ -333,16 +392,20 @@ impl State {
         let lost = || RecordError::lost("it changes a snapshot that could not be read");
         let recorded = read(whole).map_err(|_| lost())?;
         let monotonic = recorded.monotonic.ok_or_else(lost)?;
-        let mut machine: Object = serde_json::from_slice(whole).map_err(|_| lost())?;
-        let mut rows = HashMap::new();
-        if let Some(Value::Array(all)) = machine.remove("processes") {
-            for row in all {
-                let Value::Object(row) = row else { return Err(lost()) };
-                let number = |name| row.get(name).and_then(Value::as_u64);
-                let (pid, starttime) = number("pid").zip(number("starttime")).ok_or_else(lost)?;
-                let pid = pid.try_into().map_err(|_| lost())?;
-                rows.insert(Identity { pid, starttime }, Row::Fields(row));
-            }
+        let mut fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(whole).map_err(|_| lost())?;
+        let processes = fields.remove("processes");
+        let mut machine = Object::new();
+        for (name, value) in fields {
+            machine.insert(
+                name.into_owned(),
+                serde_json::from_str(value.get()).map_err(|_| lost())?,
+            );
+        }
+        let processes = processes.map(|all| serde_json::from_str::<Vec<&RawValue>>(all.get()));
+        let mut rows = Rows::default();
+        for row in processes.transpose().map_err(|_| lost())?.into_iter().flatten() {
+            let Key { pid, starttime } = serde_json::from_str(row.get()).map_err(|_| lost())?;
+            rows.insert(Identity { pid, starttime }, Row::Text(row.to_owned()))?;
         }
         Ok(Self {
             machine,
@@ -354,7 +417,13 @@ impl State {
     /// Applies the changes; returns the snapshot as it is recorded and as it is placed on its own clock.
     fn next(&mut self, line: ReadLine<'_>) -> Result<(Recorded, Snapshot), RecordError> {
         let monotonic = seconds(Some(line.monotonic_s)).ok_or_else(|| RecordError::lost("its time is not valid"))?;
-        apply(&mut self.machine, line.machine);
+        if let Some(machine) = line.machine {
+            apply(
+                &mut self.machine,
+                serde_json::from_str(machine.get()).map_err(|e| malformed(&e))?,
+            );
+            bounds::check_machine(&self.machine)?;
+        }
         self.machine.insert("time".into(), line.time.into());
         self.machine.insert("monotonic_s".into(), line.monotonic_s.into());
         let last = std::mem::replace(&mut self.last.processes, Ok(Vec::new()));
@@ -370,7 +439,7 @@ impl State {
         if !removed.is_empty() {
             let ended: HashSet<&Identity> = removed.iter().collect();
             for id in &removed {
-                self.rows.remove(id);
+                self.rows.remove(*id);
             }
             rows.retain(|row| !ended.contains(&row.id));
         }
@@ -378,14 +447,7 @@ impl State {
         let mut changed_ids = Vec::with_capacity(line.processes.len());
         for (key, changed) in line.processes {
             let id = identity(&key).ok_or_else(|| RecordError::lost("a process has no pid"))?;
-            let sample = match self.rows.entry(id) {
-                Entry::Occupied(mut row) => row.get_mut().change(changed),
-                Entry::Vacant(row) => {
-                    row.insert(Row::Text(changed.to_owned()));
-                    read_process(changed)
-                }
-            };
-            let sample = sample.map_err(|e| malformed(&e))?;
+            let sample = self.rows.change(id, changed)?;
             if sample.id != id {
                 return Err(RecordError::lost("a process has two pids"));
             }

@@ -1,13 +1,20 @@
 //! The fields that a recording adds to each line, its incidents and its checksum, and lines that stand for damage.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::bounds;
+use super::changes::is_changes;
 use super::exits::ExitRecord;
 use super::read::Time;
 use super::seconds;
 use crate::model::{Exit, Snapshot};
+use crate::text;
+
+/// Maximum length of the text of an incident, and of damage, in characters.
+const MAX_TEXT: usize = 1000;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -34,8 +41,15 @@ pub struct Incident {
     #[serde(rename = "time_ns")]
     nanos: i64,
     pub kind: IncidentKind,
-    /// A line of text, safe to print.
+    /// A line of text, which a file's author may have chosen.
+    #[serde(deserialize_with = "short_line")]
     pub text: String,
+}
+
+/// Reads the beginning of a text.
+fn short_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = Cow::<str>::deserialize(from)?;
+    Ok(text.chars().take(MAX_TEXT).collect())
 }
 
 impl Incident {
@@ -122,6 +136,7 @@ impl Brief {
             incidents: Vec<Incident>,
         }
         let line = line.trim_ascii_end();
+        bounds::check_line(line, is_changes(line)).ok()?;
         let found: Line = is_whole(line).then(|| serde_json::from_slice(line).ok())??;
         let exits = found.exits.or(found.machine.and_then(|machine| machine.exits));
         let exits = exits.into_iter().flat_map(|exits| exits.list).map(Exit::from);
@@ -185,7 +200,8 @@ pub fn damage(what: &str) -> Vec<u8> {
 pub(super) fn damage_in(line: &[u8]) -> Option<String> {
     let rest = line.strip_prefix(b"{\"schema\":\"")?;
     let is_damage = rest.starts_with(DAMAGE.as_bytes());
-    is_damage.then(|| serde_json::from_slice::<Damage>(line).map(|damage| damage.what).ok())?
+    let damage = is_damage.then(|| serde_json::from_slice::<Damage>(line).ok())??;
+    Some(text::safe_prefix(damage.what.as_bytes(), MAX_TEXT).into_owned())
 }
 
 pub(super) fn nanos(time: SystemTime) -> i64 {

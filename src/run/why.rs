@@ -102,11 +102,12 @@ fn explain_part(
     new: impl Fn() -> Why,
 ) -> Result<Explanation, Failure> {
     check_end(index.name(), index.span().1, at)?;
-    let moments = at.map_or_else(|| harms(index, boot), |at| vec![at]);
+    let times = Times::new(index);
+    let moments = at.map_or_else(|| harms(index, &times, boot), |at| vec![at]);
     let mut moments = moments.into_iter();
     loop {
         let moment = moments.next();
-        let part = Part::new(index, moment);
+        let part = Part::new(index, &times, moment);
         let mut why = new();
         let cuts = index.groups().iter().filter(|group| group.is_cut);
         why.set_cuts(cuts.map(|group| group.to).collect());
@@ -184,57 +185,81 @@ const PEAKS: usize = 3;
 /// Maximum number of reboots that are read to find if memory was short.
 const DOUBTFUL: usize = 4;
 
+/// Maximum number of events that are read to find one that did harm. Only in a damaged or a forged recording, the last one did none.
+const MOMENTS: usize = 8;
+
+/// The groups of a recording and the signs of short memory, by time. A recording may have a hundred thousand of each.
+struct Times<'a> {
+    /// By their ends.
+    groups: Vec<&'a Group>,
+    signs: Vec<SystemTime>,
+}
+
+impl<'a> Times<'a> {
+    fn new(index: &'a Recording) -> Self {
+        // The first snapshot of a machine that has just started may lack its boot.
+        let is_known = |group: &&Group| group.snapshots > 0 && (group.boot != 0 || group.is_cut);
+        let mut groups: Vec<_> = index.groups().iter().filter(is_known).collect();
+        groups.sort_by_key(|group| group.to);
+        let is_sign = |incident: &&Incident| matches!(incident.kind, IncidentKind::Danger | IncidentKind::Stall);
+        let signs = index.incidents().iter().filter(is_sign);
+        Self {
+            groups,
+            signs: signs.map(Incident::at).collect(),
+        }
+    }
+
+    /// Returns the last group before a time.
+    fn last_before(&self, at: SystemTime) -> Option<&'a Group> {
+        let after = self.groups.partition_point(|group| group.to < at);
+        after.checked_sub(1).map(|last| self.groups[last])
+    }
+
+    /// Returns true if memory may have been short at the end of a group.
+    fn may_be_short(&self, group: &Group) -> bool {
+        let is_low = (group.available as f64) < group.total as f64 * SHORT;
+        let end = group.to + PRECISION;
+        let after = self.signs.partition_point(|sign| *sign <= end);
+        let last = after.checked_sub(1).map(|last| self.signs[last]);
+        let is_near = |sign: SystemTime| end.duration_since(sign).is_ok_and(|ago| ago <= BEFORE);
+        is_low || last.is_some_and(is_near)
+    }
+}
+
 /// Returns the times of the kills, and of the reboots and the end that may have done harm, the last first. This machine is now in
 /// that `boot`, if it wrote the recording.
-fn harms(index: &Recording, boot: Option<&str>) -> Vec<SystemTime> {
+fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<SystemTime> {
     let (begin, end) = index.span();
     let mut doubtful = 0;
     let mut may_be_short = |group: &Group| {
-        let is_doubtful = may_be_short(index, group) && doubtful < DOUBTFUL;
+        let is_doubtful = doubtful < DOUBTFUL && times.may_be_short(group);
         doubtful += usize::from(is_doubtful);
         is_doubtful
     };
     let is_over = |group: &Group| boot.is_some_and(|boot| group.boot != boot_digest(boot));
-    let is_at_end = last_before(index, end + PRECISION)
+    let is_at_end = times
+        .last_before(end + PRECISION)
         .is_some_and(|group| (group.is_cut && is_over(group)) || may_be_short(group));
     let mut is_harm = |incident: &&Incident| match incident.kind {
         // A kill that the first snapshot has was before the recording.
         IncidentKind::Kill => incident.at() > begin + PRECISION,
         IncidentKind::Boot => {
-            last_before(index, incident.at()).is_some_and(|group| group.is_cut || may_be_short(group))
+            let before = times.last_before(incident.at());
+            before.is_some_and(|group| group.is_cut || may_be_short(group))
         }
         _ => false,
     };
     let mut found: Vec<_> = is_at_end.then_some(end).into_iter().collect();
     let incidents = index.incidents().iter().rev().filter(|incident| is_harm(incident));
-    found.extend(incidents.map(Incident::at));
+    found.extend(incidents.map(Incident::at).take(MOMENTS));
+    found.truncate(MOMENTS);
     found
-}
-
-/// Returns the last group before a time.
-fn last_before(index: &Recording, at: SystemTime) -> Option<&Group> {
-    let groups = index.groups().iter();
-    let before = groups.filter(|group| group.snapshots > 0 && group.to < at);
-    // The first snapshot of a machine that has just started may lack its boot.
-    let before = before.filter(|group| group.boot != 0 || group.is_cut);
-    before.max_by_key(|group| group.to)
-}
-
-/// Returns true if memory may have been short at the end of a group.
-fn may_be_short(index: &Recording, group: &Group) -> bool {
-    let is_low = (group.available as f64) < group.total as f64 * SHORT;
-    let is_sign = |incident: &Incident| matches!(incident.kind, IncidentKind::Danger | IncidentKind::Stall);
-    let is_near = |incident: &Incident| {
-        let ago = (group.to + PRECISION).duration_since(incident.at());
-        ago.is_ok_and(|ago| ago <= BEFORE)
-    };
-    let mut incidents = index.incidents().iter();
-    is_low || incidents.any(|incident| is_sign(incident) && is_near(incident))
 }
 
 /// The part of a recording that is read.
 struct Part<'a> {
     index: &'a Recording,
+    times: &'a Times<'a>,
     from: SystemTime,
     until: SystemTime,
     /// No event is known.
@@ -243,7 +268,7 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Chooses the part around `at`, or else around the last event that did no harm.
-    fn new(index: &'a Recording, at: Option<SystemTime>) -> Self {
+    fn new(index: &'a Recording, times: &'a Times<'a>, at: Option<SystemTime>) -> Self {
         let last = |kinds: &[IncidentKind]| {
             let mut all = index.incidents().iter().rev();
             all.find(|incident| kinds.contains(&incident.kind)).map(Incident::at)
@@ -259,7 +284,7 @@ impl<'a> Part<'a> {
         let moment = event.or(least.map(|group| group.to)).unwrap_or(end);
         let from = moment.checked_sub(BEFORE).unwrap_or(SystemTime::UNIX_EPOCH);
         // The snapshots before a boot may be hours before it.
-        let before = last_before(index, moment);
+        let before = times.last_before(moment);
         let from = before
             .and_then(|group| group.to.checked_sub(BEFORE))
             .map_or(from, |earlier| earlier.min(from));
@@ -267,6 +292,7 @@ impl<'a> Part<'a> {
         Self {
             is_quiet: event.is_none(),
             index,
+            times,
             from,
             until,
         }
@@ -317,7 +343,7 @@ impl<'a> Part<'a> {
                 time: incident.at(),
                 is_short: incident.kind != IncidentKind::Boot,
                 is_sudden: (incident.kind == IncidentKind::Boot)
-                    .then(|| last_before(self.index, incident.at()).is_some_and(|group| group.is_cut)),
+                    .then(|| self.times.last_before(incident.at()).is_some_and(|group| group.is_cut)),
                 who: who.as_bytes().into(),
             })
         })

@@ -20,6 +20,9 @@ use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHead
 /// The end of the name of each file in a directory of recordings.
 pub const SUFFIX: &str = ".zmrec";
 
+/// Maximum number of incidents of a recording that are known. There are seldom a hundred a day.
+const MAX_KNOWN: usize = 100_000;
+
 /// Maximum number of snapshots of a group of an NDJSON file.
 const GROUP: u32 = 60;
 
@@ -64,9 +67,34 @@ struct Indexed {
     /// The bytes that were indexed.
     length: u64,
     groups: Vec<Group>,
-    incidents: Vec<Incident>,
+    incidents: Incidents,
     /// The offset at which a later read continues: the beginning of the last group that may still grow.
     resume: u64,
+}
+
+/// The last incidents of a file.
+#[derive(Debug, Default)]
+struct Incidents {
+    list: Vec<Incident>,
+    /// Some were left out.
+    is_cut: bool,
+}
+
+impl Incidents {
+    fn add(&mut self, more: impl IntoIterator<Item = Incident>) {
+        self.list.extend(more);
+        if self.list.len() > 2 * MAX_KNOWN {
+            self.keep(MAX_KNOWN);
+        }
+    }
+
+    /// Leaves out the first ones, so that at most `most` remain.
+    fn keep(&mut self, most: usize) {
+        let surplus = self.list.len().saturating_sub(most);
+        self.is_cut |= surplus > 0;
+        self.list.drain(..surplus);
+        self.list.shrink_to(most);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,17 +181,30 @@ impl Recording {
             self.files.retain(|file| !failed.contains(&file.path));
         }
         if changed {
+            self.keep_incidents();
             self.sort_files();
             self.groups.clear();
             self.incidents.clear();
             for (at, file) in self.files.iter().enumerate() {
                 self.groups
                     .extend(file.groups.iter().cloned().map(|group| Group { file: at, ..group }));
-                self.incidents.extend_from_slice(&file.incidents);
+                self.incidents.extend_from_slice(&file.incidents.list);
             }
             self.incidents.sort_by_key(Incident::at);
         }
         Ok(changed)
+    }
+
+    /// Leaves out incidents of the files with the most of them, so that all together have at most [`MAX_KNOWN`].
+    fn keep_incidents(&mut self) {
+        loop {
+            let all = self.files.iter().map(|file| file.incidents.list.len()).sum::<usize>();
+            let most = self.files.iter_mut().max_by_key(|file| file.incidents.list.len());
+            match most {
+                Some(file) if all > MAX_KNOWN => file.incidents.keep(file.incidents.list.len() / 2),
+                _ => break,
+            }
+        }
     }
 
     /// Sorts the files by time. The files of one boot are sorted by its monotonic clock, because the wall clock may have been set
@@ -217,7 +258,7 @@ impl Recording {
     /// Returns true if the incidents of all snapshots are known, since `zmtop record` wrote them.
     pub fn has_incidents(&self) -> bool {
         let mut files = self.files.iter().filter(|file| !file.groups.is_empty());
-        files.all(|file| file.kind == Kind::Groups)
+        files.all(|file| file.kind == Kind::Groups && !file.incidents.is_cut)
     }
 
     /// Returns the wall-clock times of the first and the last snapshot.
@@ -284,7 +325,7 @@ impl Indexed {
             kind,
             length: 0,
             groups: Vec::new(),
-            incidents: Vec::new(),
+            incidents: Incidents::default(),
             resume: 0,
         })
     }
@@ -302,6 +343,7 @@ impl Indexed {
         self.groups.retain(|group| group.body.start < resume);
         let keep = self.groups.last().map(|group| group.to);
         self.incidents
+            .list
             .retain(|incident| keep.is_some_and(|to| incident.at() <= to));
         match self.kind {
             Kind::Groups => self.read_groups().map_err(unreadable)?,
@@ -418,14 +460,14 @@ impl Indexed {
             list = record::parse_incidents(&frame);
         }
         if let Some(list) = list {
-            self.incidents.extend(list);
+            self.incidents.add(list);
             return Ok(());
         }
         // The lines have them, too.
-        let mut incidents = Vec::new();
-        self.each_line(body, |brief| incidents.extend(brief.incidents))?;
-        self.incidents.extend(incidents);
-        Ok(())
+        let mut incidents = std::mem::take(&mut self.incidents);
+        let read = self.each_line(body, |brief| incidents.add(brief.incidents));
+        self.incidents = incidents;
+        read.map(drop)
     }
 
     /// Reads the lines of a group as far as they are not damaged. Returns true if they have no end.
@@ -451,12 +493,13 @@ impl Indexed {
     /// Adds a group without a summary: reads its lines.
     fn add_open(&mut self, boot: u32, body: Range<u64>) -> io::Result<()> {
         let mut header = Header::empty(boot);
-        let mut incidents = Vec::new();
-        let is_cut = self.each_line(body.clone(), |brief| {
+        let mut incidents = std::mem::take(&mut self.incidents);
+        let read = self.each_line(body.clone(), |brief| {
             header.add(&brief);
-            incidents.extend(brief.incidents);
-        })?;
-        self.incidents.extend(incidents);
+            incidents.add(brief.incidents);
+        });
+        self.incidents = incidents;
+        let is_cut = read?;
         // One without a whole line is damaged, which reading it reports.
         if let Some(last) = self.groups.last().filter(|_| header.snapshots == 0) {
             (header.from, header.to) = (last.to, last.to);
@@ -473,7 +516,7 @@ impl Indexed {
         let mut at = if is_compressed { 0 } else { self.resume };
         if is_compressed {
             self.groups.clear();
-            self.incidents.clear();
+            self.incidents = Incidents::default();
         }
         let place = Place {
             file: Arc::clone(&self.file),
@@ -502,7 +545,7 @@ impl Indexed {
                 }
                 let group = open.get_or_insert_with(|| Group::new(Header::empty(0), start..self.length));
                 group.header.add(&brief);
-                self.incidents.extend(brief.incidents);
+                self.incidents.add(brief.incidents);
             }
         }
         self.groups.extend(open.map(|group| Group {

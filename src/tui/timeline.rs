@@ -81,8 +81,9 @@ impl Axis {
         for group in timeline.groups.iter().filter(|group| group.total > 0) {
             let used = group.total.saturating_sub(group.available) as f64 / group.total as f64;
             let height = (used * 8.0).round().clamp(1.0, 8.0) as u8;
-            let columns = usize::from(self.column(group.from))..=usize::from(self.column(group.to));
-            for known in &mut heights[columns] {
+            // If the clock was set back within the group, it ends before it begins.
+            let ends = [group.from, group.to].map(|time| usize::from(self.column(time)));
+            for known in &mut heights[ends[0].min(ends[1])..=ends[0].max(ends[1])] {
                 *known = (*known).max(Some(height));
             }
         }

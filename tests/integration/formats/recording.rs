@@ -470,6 +470,29 @@ fn lines_are_indexed_too() {
     }
 }
 
+#[test]
+fn the_last_of_too_many_incidents_are_known() {
+    let line = |second: u64, count: usize| {
+        let incident = format!(
+            r#"{{"time_ns":{},"kind":"leak","text":"{}"}}"#,
+            second * 1_000_000_000,
+            "y".repeat(if count == 1 { 2000 } else { 1 })
+        );
+        let incidents = vec![incident; count].join(",");
+        format!("{{\"schema\":\"zmtop/1\",\"time\":\"2026-11-29T00:00:{second:02}Z\",\"incidents\":[{incidents}]}}\n")
+    };
+    let lines: String = (1..=3).map(|second| line(second, 60_000)).chain([line(4, 1)]).collect();
+    let (_folder, path) = file(lines.as_bytes());
+    let recording = Recording::open(&path).unwrap();
+    let known = recording.incidents();
+    assert!((50_000..=100_000).contains(&known.len()), "{}", known.len());
+    assert_eq!(known.last().unwrap().text.len(), 1000);
+    let last = known
+        .iter()
+        .filter(|incident| incident.at() == SystemTime::UNIX_EPOCH + Duration::from_secs(3));
+    assert!(last.count() >= 50_000);
+}
+
 /// Overwrites bytes of a header, and corrects its checksum.
 fn set(bytes: &mut [u8], header: usize, at: usize, value: &[u8]) {
     bytes[header + at..header + at + value.len()].copy_from_slice(value);

@@ -56,6 +56,18 @@ fn commands(session: &mut Session) -> Vec<ReplayCommand> {
 }
 
 #[test]
+fn a_group_that_ends_before_it_begins_is_drawn() {
+    let mut session = replay(120, 40);
+    let status = session.app.replay.as_mut().unwrap();
+    let mut timeline = (*status.timeline).clone();
+    let header = &mut timeline.groups[0].header;
+    (header.from, header.to) = (at(400), at(100));
+    status.timeline = Arc::new(timeline);
+    let picture = session.picture();
+    assert!(picture.contains(" REPLAY "), "{picture}");
+}
+
+#[test]
 fn the_head_says_that_it_is_a_replay_of_which_time_and_how_it_is_played() {
     let mut session = replay(120, 40);
     let title = |session: &mut Session| session.picture().lines().next().unwrap().to_owned();

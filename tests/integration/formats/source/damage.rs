@@ -252,3 +252,60 @@ fn small_files_do_not_become_huge() {
     assert!(sizes.is_empty() && faults.len() == 1, "{faults:?}");
     assert!(faults[0].contains("memory"), "{faults:?}");
 }
+
+#[test]
+fn what_needs_too_much_memory_is_passed_over() {
+    let lines = String::from_utf8(ndjson(&series(3))).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    // A megabyte that would become a quarter of a gigabyte.
+    let bomb = format!("[{}{{}}]", "{},".repeat(400_000));
+    for field in ["x", "heaps", "system", "machine"] {
+        let line = lines[1].replacen('{', &format!("{{\"{field}\":{bomb},"), 1);
+        let made = [lines[0], &line, lines[2], ""].join("\n");
+        gives(
+            made.as_bytes(),
+            &[1, 3],
+            &["F: line 2 is damaged: it needs too much memory"],
+        );
+    }
+}
+
+#[test]
+fn changes_that_need_too_much_memory_end_their_group() {
+    let whole = String::from_utf8(ndjson(&series(1))).unwrap();
+    let change = |fields: &str| {
+        format!("{{\"schema\":\"zmtop-changes/1\",\"time\":\"2026-11-29T00:00:00Z\",\"monotonic_s\":20.0,{fields}}}\n")
+    };
+    let small = |name: &str| {
+        let list = format!("[{}{{}}]", "{},".repeat(200_000));
+        change(&format!("\"machine\":{{\"{name}\":{list}}}"))
+    };
+    let large = format!("[{}{{}}]", "{},".repeat(400_000));
+    let of_row = change(&format!("\"processes\":{{\"1:0\":{{\"x\":{large}}}}}"));
+    let of_machine = change(&format!("\"machine\":{{\"x\":{large}}}"));
+    let keys: String = (0..400_000).fold(String::new(), |keys, key| keys + "\"" + &key.to_string() + ":1\":0,");
+    let of_keys = change(&format!("\"processes\":{{{keys}\"x\":0}}"));
+    for lines in [
+        vec![of_row],
+        vec![of_machine],
+        vec![of_keys],
+        vec![small("a"), small("b")],
+    ] {
+        let read = lines.len() as u64;
+        let made = [std::slice::from_ref(&whole), &lines[..]].concat().concat();
+        let (sizes, faults) = all(&file(made.as_bytes()).path);
+        assert_eq!((sizes.len() as u64, faults.len()), (read, 1), "{faults:?}");
+        assert!(faults[0].starts_with("F: line "), "{faults:?}");
+    }
+}
+
+#[test]
+fn what_another_says_of_damage_is_safe() {
+    let line = "{\"schema\":\"damage\",\"what\":\"a\\u001b[31m\\n\\u202eb\"}\n";
+    let made = [line, &String::from_utf8(ndjson(&series(1))).unwrap()].concat();
+    gives(
+        made.as_bytes(),
+        &[1],
+        &["F: line 1 is damaged: a\\x1b[31m\\n\\u{202e}b"],
+    );
+}

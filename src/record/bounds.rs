@@ -1,0 +1,92 @@
+//! Bounds the memory that a line of a recording may need. A recording may be made by anyone: three bytes of JSON can become a structure
+//! of hundreds of bytes.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::MAX_PROCESSES;
+use super::read::{RecordError, malformed};
+
+/// The memory that an object takes for each eight of its fields, and another value, in bytes: as nodes of B-trees, and more than most
+/// structures into which they are converted.
+const PER_OBJECT: usize = 640;
+const PER_VALUE: usize = 64;
+/// What the fields of the machine may need. Ten thousand cgroups need 40 MiB.
+const MAX_OF_MACHINE: usize = 256 << 20;
+/// What all processes may need, which are converted one by one. A process needs 8 KiB.
+const MAX_OF_PROCESSES: usize = 12 << 10 << 18;
+/// What a process may need as fields. One with as many open objects as are listed needs 100 KiB.
+pub(super) const MAX_OF_PROCESS: usize = 8 << 20;
+/// The most values of a line: 64 of each process, and those of the machine.
+const MAX_VALUES: usize = 64 * MAX_PROCESSES + (4 << 20);
+
+fn count(text: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
+    text.iter().filter(|byte| is_it(**byte)).count()
+}
+
+/// Returns the most values that JSON text may have.
+fn values(text: &[u8]) -> usize {
+    count(text, |byte| matches!(byte, b',' | b'[' | b'{'))
+}
+
+/// Returns the memory that JSON text may need as [`Value`]s.
+pub(super) fn needed(text: &[u8]) -> usize {
+    let objects = count(text, |byte| byte == b'{');
+    objects * PER_OBJECT + (values(text) - objects) * PER_VALUE + text.len()
+}
+
+/// Returns the memory of fields. An empty object counts, because a structure takes its place.
+pub(super) fn memory_of(fields: &Map<String, Value>) -> usize {
+    let of_fields = fields.iter().map(|(name, value)| name.len() + of_value(value));
+    of_fields.sum::<usize>() + fields.len().div_ceil(8).max(1) * PER_OBJECT
+}
+
+fn of_value(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| PER_VALUE + of_value(item)).sum(),
+        Value::Object(fields) => memory_of(fields),
+    }
+}
+
+/// Checks the memory of a part of a line.
+pub(super) fn check(needed: usize, most: usize) -> Result<(), RecordError> {
+    let is_small = needed <= most;
+    is_small
+        .then_some(())
+        .ok_or_else(|| RecordError::lost("it needs too much memory"))
+}
+
+/// Checks the fields of the machine.
+pub(super) fn check_machine(fields: &Map<String, Value>) -> Result<(), RecordError> {
+    check(memory_of(fields), MAX_OF_MACHINE)
+}
+
+/// Checks the memory that a line needs: a whole snapshot, or changes.
+pub(super) fn check_line(line: &[u8], is_changes: bool) -> Result<(), RecordError> {
+    /// The parts of which the sizes differ.
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow)]
+        machine: Option<&'a RawValue>,
+        #[serde(borrow)]
+        processes: Option<&'a RawValue>,
+    }
+    let all = needed(line);
+    if all <= MAX_OF_MACHINE {
+        return Ok(());
+    }
+    check(values(line), MAX_VALUES)?;
+    let parts: Parts<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
+    let of = |part: Option<&RawValue>| part.map_or(0, |part| needed(part.get().as_bytes()));
+    let of_processes = of(parts.processes);
+    check(of_processes, MAX_OF_PROCESSES)?;
+    let of_machine = if is_changes {
+        of(parts.machine)
+    } else {
+        all - of_processes
+    };
+    check(of_machine, MAX_OF_MACHINE)
+}
