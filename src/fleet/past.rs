@@ -34,9 +34,14 @@ struct Part {
     step: Duration,
 }
 
+/// Returns the number of values of a range, if there are so many rows.
+fn points_of(rows: usize) -> usize {
+    (MAX_POINTS / rows.max(1)).clamp(6, 60)
+}
+
 /// Returns the parts of the past of so many rows, the newest first.
 fn parts(rows: usize) -> Vec<Part> {
-    let points = (MAX_POINTS / rows.max(1)).clamp(6, 60) as u32;
+    let points = points_of(rows) as u32;
     let mut to = Duration::ZERO;
     let hour = Duration::from_secs(PARTS[PARTS.len() - 1]);
     let part = |from| {
@@ -143,6 +148,8 @@ async fn ask(
 pub struct Past {
     /// The clock of their times.
     clock: Clock,
+    /// The seconds of the server's clock that have values. Only so many are used: an answer may have any.
+    moments: HashSet<u32>,
     points: Vec<Point>,
     /// The time of the newest sample of each host at each moment.
     sampled: HashMap<(u32, u32), Duration>,
@@ -161,21 +168,34 @@ struct Point {
 impl Past {
     /// Creates an empty part. The times of its answers are of that clock.
     pub fn new(clock: Clock) -> Self {
-        let (points, sampled) = Default::default();
-        Self { clock, points, sampled }
+        let (moments, points, sampled) = Default::default();
+        Self {
+            clock,
+            moments,
+            points,
+            sampled,
+        }
     }
 
     /// Adds an answer about the hosts and rows that the fleet has now. Ignores others, which have ended.
     pub fn take(&mut self, fleet: &FleetSource, field: Field, answer: &Answer<'_>) {
+        // Servers may return some more values than requested.
+        let most = 2 * points_of(fleet.last.as_ref().map_or(0, |last| last.rows().len()));
         for series in &answer.series {
-            let points = series.points().map(|(at, value)| (at.as_secs() as u32, value));
+            let moments = &mut self.moments;
+            let mut is_used = |at: u32| moments.contains(&at) || moments.len() < most && moments.insert(at);
+            let points = series.points().take(most);
+            let points = points.map(|(at, value)| (at.as_secs() as u32, value));
+            let points = points.filter(|(at, _)| is_used(*at));
             let Some((host, row)) = fleet.numbers_of(&series.labels) else {
                 continue;
             };
             if field == Field::Seen {
                 let sampled = points.filter_map(|(at, value)| Some(((at, host), time(value)?)));
                 self.sampled.extend(sampled);
-            } else if let Some(row) = row {
+            } else if let Some(row) = row
+                && self.points.len() < 4 * MAX_POINTS
+            {
                 self.points.extend(points.map(|(at, value)| Point {
                     at,
                     host,
