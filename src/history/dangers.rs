@@ -245,7 +245,7 @@ impl DangerWatch {
 }
 
 impl History {
-    /// Returns the dangers, the soonest first.
+    /// Returns the dangers: the machine first, then cgroups, then address spaces; of each, the soonest first.
     pub fn dangers(&self) -> &[Danger] {
         &self.danger_watch.dangers
     }
@@ -274,8 +274,15 @@ impl History {
             })
         });
         let mut dangers: Vec<_> = dangers.collect();
+        // Anyone can reserve address space, which costs nothing: such a danger must not take the place of another one.
+        let rank = |danger: &Danger| match danger.limit {
+            Limit::Machine => 0,
+            Limit::Cgroup(_) | Limit::CgroupHigh(_) => 1,
+            Limit::AddressSpace(_) => 2,
+        };
         order::sort_by(&mut dangers, |a, b| {
-            a.forecast.seconds().total_cmp(&b.forecast.seconds())
+            let by_time = a.forecast.seconds().total_cmp(&b.forecast.seconds());
+            rank(a).cmp(&rank(b)).then(by_time)
         });
         self.danger_watch.dangers = dangers;
     }

@@ -163,14 +163,13 @@ impl History {
         }
         let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
-        if process.exec != sample.exec && process.has_kept_its_memory(sample) {
-            process.go_on(sample.exec);
-        }
         if process.exec != sample.exec {
-            let kin = process.membership.kin;
-            **process = ProcessHistory::new(sample, Some(tick.now), false);
-            process.membership.kin = kin;
-            self.held.remove(sample.id);
+            if process.has_kept_its_memory(sample) || process.restarts_too_often(tick.now) {
+                process.go_on(sample.exec);
+            } else {
+                process.start_again(sample, tick.now);
+                self.held.remove(sample.id);
+            }
         }
         self.held.record(sample);
         process.is_chosen = choice.is_some();

@@ -126,6 +126,23 @@ fn an_exec_that_gives_no_memory_back_is_none() {
 }
 
 #[test]
+fn execs_again_and_again_do_not_hide_a_history() {
+    // The seconds between two execs, and how many the longest history has at least.
+    for (every, least) in [(3, 200), (5, 200), (20, 200), (600, 590)] {
+        let mut history = History::new(WINDOW);
+        let mut longest = Duration::ZERO;
+        for second in 1..=600 {
+            let mut made = snap(second, 10 + second / 60, 0, 1000);
+            made.processes.as_mut().unwrap()[0].exec = (second / every) as u32;
+            history.push(&made);
+            let start = history.get(ID).unwrap().footprint().start().unwrap();
+            longest = longest.max(Duration::from_secs(second).saturating_sub(start));
+        }
+        assert!(longest >= Duration::from_secs(least), "{every}: {longest:?}");
+    }
+}
+
+#[test]
 fn a_reused_pid_is_another_process() {
     let mut history = History::new(WINDOW);
     history.push(&snap(1, 500, 0, 0));
