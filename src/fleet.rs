@@ -51,6 +51,8 @@ const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 
 /// Maximum number of queries at once.
 const AT_ONCE: usize = 3;
+/// Maximum number of a server's warnings on the queries of a round. Further ones are left out.
+const MAX_WARNINGS: usize = 32;
 /// Niceness of the threads that parse the answers.
 const NICE: i32 = 10;
 /// The fault if an answer made the parser panic.
@@ -325,7 +327,13 @@ impl Asker {
         for (_, field, (answer, cost)) in answers {
             round.asked.add(cost);
             match answer {
-                Ok(warnings) => round.remarks.extend(warnings),
+                Ok(warnings) => {
+                    for warning in warnings {
+                        if round.remarks.len() < MAX_WARNINGS && !round.remarks.contains(&warning) {
+                            round.remarks.push(warning);
+                        }
+                    }
+                }
                 Err(why) => {
                     if field == Field::Pss {
                         round.fault = Some(why.clone());
@@ -338,7 +346,6 @@ impl Asker {
             let remark = format!("{} of {all} queries failed: it {why}", failed.len());
             round.remarks.insert(0, remark);
         }
-        round.remarks.dedup();
         round
     }
 
@@ -354,8 +361,10 @@ impl Asker {
         let source = Arc::clone(&self.source);
         let taken = aside(move || {
             let body = body?;
+            // Before it is parsed, so that only one is parsed at a time: that takes more memory than its text.
+            let mut source = lock(&source);
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
-            lock(&source).take(field, &answer, at);
+            source.take(field, &answer, at);
             Ok(answer.warnings)
         });
         let taken = taken.await.unwrap_or_else(|_| Err(NOT_UNDERSTOOD.into()));

@@ -5,16 +5,22 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::text;
 
 /// Maximum length of a server's message, in columns.
 const MAX_MESSAGE: usize = 160;
+/// Maximum number of a server's warnings. Further ones are ignored.
+const MAX_WARNINGS: usize = 16;
 /// Maximum number of series of an answer.
 const MAX_SERIES: usize = 500_000;
-/// The key that each series has.
-const METRIC: &[u8] = b"\"metric\"";
+/// Maximum number of labels of a series. Further ones are ignored.
+const MAX_LABELS: usize = 64;
+/// Maximum number of labels of all series. An answer of the maximum length has fewer, as a label and its name take some twenty bytes.
+const MAX_LABELS_OF_ALL: usize = 3_000_000;
+/// Maximum numbers of these bytes in an answer: a value begins with the first, and a series has two of the second.
+const MAX_BRACKETS: [(u8, usize); 2] = [(b'[', 4_000_000), (b'{', 2_000_000)];
 /// The latest valid time, in seconds since 1970: series count seconds in 32 bits, until 2106.
 const MAX_TIME: f64 = u32::MAX as f64;
 
@@ -35,23 +41,39 @@ pub(super) struct Series<'a> {
     #[serde(borrow, rename = "metric")]
     pub(super) labels: Labels<'a>,
     /// The value of an instant answer.
-    #[serde(borrow)]
-    value: Option<Value<'a>>,
+    value: Option<Value>,
     /// The values of a range.
-    #[serde(borrow, default)]
-    values: Vec<Value<'a>>,
+    #[serde(default)]
+    values: Vec<Value>,
 }
 
-/// A time in seconds, and the number as text.
-#[derive(Clone, Debug, Deserialize)]
-struct Value<'a>(f64, #[serde(borrow)] Cow<'a, str>);
+/// A time in seconds, and the number, which is a text in the answer. A text that is no number is `NaN`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Value(f64, #[serde(deserialize_with = "number")] f64);
 
-impl Value<'_> {
+impl Value {
     /// Returns both; `None` if the time is [invalid](time) or the value is no finite number.
     fn read(&self) -> Option<(Duration, f64)> {
-        let number = self.1.parse().ok().filter(|n: &f64| n.is_finite())?;
+        let number = Some(self.1).filter(|number| number.is_finite())?;
         Some((time(self.0)?, number))
     }
+}
+
+/// Parses the text of a number, without a copy of it.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = f64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the text of a number")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+            Ok(text.parse().unwrap_or(f64::NAN))
+        }
+    }
+    deserializer.deserialize_str(Text)
 }
 
 /// Converts seconds since 1970 to a time; `None` if they are not a number, before 1970 or after 2106.
@@ -97,9 +119,13 @@ impl Series<'_> {
     }
 }
 
+/// A text that is copied only if it contains escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// The labels of a series that are not empty, in the order of the answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub(super) struct Labels<'a>(Box<[(Cow<'a, str>, Cow<'a, str>)]>);
 
 impl Labels<'_> {
     /// Returns the value of a label; `None` if it is absent or empty, which means the same.
@@ -111,9 +137,6 @@ impl Labels<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// A text that is copied only if it contains escapes.
-        #[derive(Deserialize)]
-        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
         struct Map;
         impl<'de> Visitor<'de> for Map {
             type Value = Labels<'de>;
@@ -124,16 +147,93 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels<'de>, A::Error> {
                 let mut labels = Vec::new();
-                while let Some((Text(name), Text(value))) = map.next_entry()? {
+                while labels.len() < MAX_LABELS {
+                    let Some((Text(name), Text(value))) = map.next_entry()? else {
+                        return Ok(Labels(labels.into()));
+                    };
                     if !value.is_empty() {
                         labels.push((name, value));
                     }
                 }
-                Ok(Labels(labels))
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Labels(labels.into()))
             }
         }
         deserializer.deserialize_map(Map)
     }
+}
+
+/// The series of an answer, until they are too many.
+#[derive(Default)]
+struct Found<'a> {
+    series: Vec<Series<'a>>,
+    is_too_many: bool,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Found<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Found<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("series")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found<'de>, A::Error> {
+                let (mut found, mut labels) = (Found::default(), 0);
+                while let Some(series) = list.next_element::<Series<'de>>()? {
+                    labels += series.labels.0.len();
+                    found.series.push(series);
+                    if found.series.len() > MAX_SERIES || labels > MAX_LABELS_OF_ALL {
+                        found.is_too_many = true;
+                        break;
+                    }
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(found)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// The first warnings of an answer that differ, safe to print.
+#[derive(Default)]
+struct Warnings(Vec<String>);
+
+impl<'de> Deserialize<'de> for Warnings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Warnings;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("warnings")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Warnings, A::Error> {
+                let mut warnings = Vec::new();
+                while warnings.len() < MAX_WARNINGS {
+                    let Some(Text(warning)) = list.next_element()? else {
+                        return Ok(Warnings(warnings));
+                    };
+                    let warning = safe(&warning);
+                    if !warnings.contains(&warning) {
+                        warnings.push(warning);
+                    }
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Warnings(warnings))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// Returns a server's message, cut and safe to print.
+fn safe(message: &str) -> String {
+    text::safe_prefix(message.as_bytes(), MAX_MESSAGE).into_owned()
 }
 
 /// The reason why an answer is unusable. Its text is one line and safe to print.
@@ -142,8 +242,8 @@ pub enum AnswerError {
     /// It is not of the API: perhaps a page of a proxy.
     #[error("does not answer like Prometheus: is this its address?")]
     Foreign,
-    /// It has more series than all hosts may have groups.
-    #[error("answers with more than {MAX_SERIES} series: --match selects fewer")]
+    /// It has more series than all hosts may have groups, or more labels or values than such series.
+    #[error("answers with more than {MAX_SERIES} series, or too many labels or values: --match selects fewer")]
     TooMany,
     /// The server's own reason.
     #[error("refuses: {0}")]
@@ -164,31 +264,35 @@ impl<'a> Answer<'a> {
             #[serde(borrow)]
             error: Option<Cow<'a, str>>,
             #[serde(default)]
-            warnings: Vec<String>,
+            warnings: Warnings,
         }
         #[derive(Deserialize)]
         struct Data<'a> {
             #[serde(borrow, default)]
-            result: Vec<Series<'a>>,
+            result: Found<'a>,
         }
-        // A series of a few bytes takes a hundred in memory.
-        let series = body.windows(METRIC.len()).filter(|window| *window == METRIC).count();
-        if series > MAX_SERIES {
+        // What is a few bytes here takes many more in memory.
+        let count = |bracket: u8| body.iter().map(|byte| usize::from(*byte == bracket)).sum::<usize>();
+        let is_above = |(bracket, most): (u8, usize)| count(bracket) > most;
+        if MAX_BRACKETS.into_iter().any(is_above) {
             return Err(AnswerError::TooMany);
         }
         let envelope: Envelope<'a> = serde_json::from_slice(body).map_err(|_| AnswerError::Foreign)?;
-        let safe = |message: &str| text::safe_prefix(message.as_bytes(), MAX_MESSAGE).into_owned();
-        let Some(Data { result: series }) = envelope.data.filter(|_| envelope.status == "success") else {
+        let Some(Data { result: found }) = envelope.data.filter(|_| envelope.status == "success") else {
             let why = envelope.error.map(|why| AnswerError::Refused(safe(&why)));
             return Err(why.unwrap_or(AnswerError::Foreign));
         };
+        let Found { series, is_too_many } = found;
+        if is_too_many {
+            return Err(AnswerError::TooMany);
+        }
         let values = series
             .iter()
             .flat_map(|series| series.value.iter().chain(&series.values));
         Ok(Self {
             evaluated: majority(series.iter().filter_map(|series| time(series.value.as_ref()?.0))),
             untimed: values.filter(|value| time(value.0).is_none()).count(),
-            warnings: envelope.warnings.iter().map(|warning| safe(warning)).collect(),
+            warnings: envelope.warnings.0,
             series,
         })
     }

@@ -133,9 +133,11 @@ async fn ask(
         let body = asker.link.server.ask("query_range", &form).await?;
         let (source, past) = (Arc::clone(&asker.source), Arc::clone(past));
         let taken = aside(move || {
+            // Before it is parsed, as in a round.
+            let source = lock(&source);
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
-            past.take(&lock(&source), field, &answer);
+            past.take(&source, field, &answer);
             Ok::<_, String>(())
         });
         taken.await.map_err(|_| NOT_UNDERSTOOD)??;

@@ -515,6 +515,68 @@ fn more_hosts_and_series_than_fit_are_left_out() {
 }
 
 #[test]
+fn forged_answers_stay_small() {
+    let of = |series: &str| format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{series}]}}}}"#);
+    let labels = |count: usize| vec![r#""a":"a""#; count].join(",");
+    let series = |key: &str, labels: &str| format!(r#"{{"{key}":{{{labels}}}}}"#);
+    for (text, what) in [
+        (of(&vec![series(r"m\u0065tric", ""); 500_001].join(",")), "series"),
+        (of(&vec![series("metric", &labels(64)); 46_876].join(",")), "labels"),
+        (
+            of(&format!(
+                r#"{{"metric":{{}},"values":[{}[]]}}"#,
+                "[],".repeat(4_000_000)
+            )),
+            "values",
+        ),
+        (of(&format!("{}{{}}", "{},".repeat(2_000_000))), "objects"),
+    ] {
+        assert_eq!(
+            Answer::read(text.as_bytes()).unwrap_err(),
+            AnswerError::TooMany,
+            "{what}"
+        );
+    }
+    // Of a series, the first labels count.
+    let group = group("web", "api");
+    for (labels, found) in [
+        (format!("{},{group}", labels(61)), vec![row("web", "api", 3, false)]),
+        (format!("{},{group}", labels(64)), Vec::new()),
+        (format!("{group},{}", labels(1000)), vec![row("web", "api", 3, false)]),
+    ] {
+        let mut rounds = Rounds::new();
+        let text = answer(1000, &[(&labels, (3 * MIB) as f64)]);
+        let more = [Field::Pss, Field::Uss, Field::Rss].map(|field| (field, text.clone()));
+        let snapshot = rounds.round(1000, &[], &more);
+        assert_eq!(
+            snapshot.map(|snapshot| rows(&snapshot)).unwrap_or_default(),
+            found,
+            "{labels}"
+        );
+    }
+    // Of the warnings, the first that differ.
+    let numbered = |at: usize| format!(r#""{at} {}\u001b""#, "w".repeat(1000));
+    for (warnings, found) in [
+        ((0..1000).map(numbered).collect::<Vec<_>>(), 16),
+        ((0..1000).map(|at| numbered(at % 3)).collect(), 3),
+        (vec![r#""""#.to_owned(); 1000], 1),
+        (Vec::new(), 0),
+    ] {
+        let text = format!(
+            r#"{{"status":"success","data":{{"result":[]}},"warnings":[{}]}}"#,
+            warnings.join(",")
+        );
+        let read = Answer::read(text.as_bytes()).unwrap().warnings;
+        assert_eq!(read.len(), found);
+        assert!(
+            read.iter()
+                .all(|warning| warning.len() <= 200 && !warning.contains('\x1b')),
+            "{read:?}"
+        );
+    }
+}
+
+#[test]
 fn hosts_have_the_names_that_they_give_themselves_if_these_differ() {
     let three = [("a:1", "api", 3), ("b:1", "api", 3), ("c:1", "api", 3)];
     let name = |host: &str, name: &str| format!(r#""instance":"{host}","nodename":"{name}""#);
