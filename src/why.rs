@@ -25,7 +25,7 @@ mod growth;
 mod trail;
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -90,9 +90,12 @@ struct Episode {
     kind: EventKind,
     moment: Arc<Snapshot>,
     time: SystemTime,
-    /// When its last sign was seen, on the monotonic clock.
+    /// When its first and its last sign were seen, on the monotonic clock.
+    first_sign: Duration,
     last_sign: Duration,
     kills: Vec<KillKey>,
+    /// The memory of its largest victim so far.
+    largest: Option<u64>,
     danger: Option<Danger>,
     /// When it began, and as it was at its worst.
     stall: Option<(Duration, Stall)>,
@@ -108,8 +111,10 @@ impl Episode {
             kind,
             moment: Arc::clone(moment),
             time: moment.time,
+            first_sign: moment.monotonic,
             last_sign: moment.monotonic,
             kills: Vec::new(),
+            largest: None,
             danger: None,
             stall: None,
             is_sudden: None,
@@ -120,6 +125,12 @@ impl Episode {
     fn is_over(&self, now: Duration) -> bool {
         let calm = if self.kind == EventKind::Kill { TOGETHER } else { CALM };
         now.saturating_sub(self.last_sign) > calm
+    }
+
+    /// Returns its time: of kills, that of the first of these, which is named.
+    fn time_of(&self, kills: &[Kill]) -> SystemTime {
+        let named = kills.first().filter(|_| self.kind == EventKind::Kill);
+        named.map_or(self.time, |kill| kill.event.time)
     }
 
     /// Adds the dangers and stalls of a snapshot. The worst one determines the moment.
@@ -156,7 +167,8 @@ pub struct Why {
     history: History,
     trail: Trail,
     open: Option<Episode>,
-    last_kill: Option<KillKey>,
+    /// The known kills that the history, or the last snapshot, has.
+    known_kills: Vec<KillKey>,
     /// The time of the first snapshot of this boot, on both clocks.
     begun: (Duration, SystemTime),
     recorded: Option<[SystemTime; 2]>,
@@ -189,7 +201,7 @@ impl Why {
             history: History::with_config(config),
             trail: Trail::default(),
             open: None,
-            last_kill: None,
+            known_kills: Vec::new(),
             begun: (Duration::ZERO, SystemTime::UNIX_EPOCH),
             recorded: None,
             snapshots: 0,
@@ -343,44 +355,60 @@ impl Why {
 
     /// Adds the kills that this snapshot is the first to have.
     fn add_kills(&mut self, snapshot: &Arc<Snapshot>) {
-        let last = self.last_kill.as_ref();
-        let new = self
+        let listed: HashSet<KillKey> = self
             .history
             .kills()
-            .take_while(|kill| Some(&key_of(&kill.event)) != last);
-        let mut new: Vec<Kill> = new.cloned().collect();
+            .map(|kill| &kill.event)
+            .chain(snapshot.oom_kills.iter())
+            .map(key_of)
+            .collect();
+        // The history may forget any of them, also the last one, and find it again in a later snapshot.
+        self.known_kills.retain(|key| listed.contains(key));
+        let known = |kill: &&Kill| self.known_kills.contains(&key_of(&kill.event));
+        let mut new: Vec<Kill> = self.history.kills().filter(|kill| !known(kill)).cloned().collect();
         new.reverse();
         for kill in new {
             let key = key_of(&kill.event);
-            self.last_kill = Some(key.clone());
+            self.known_kills.push(key.clone());
             // Before the recording, it is known only from the kernel's log.
             let is_old = kill.at + TOGETHER < self.begun.0;
             // Events before it do not explain later ones.
             let first = self.recorded.map_or(snapshot.time, |[first, _]| first);
             let is_with = |open: &Episode| {
-                let is_near = kill.at.saturating_sub(open.last_sign) <= TOGETHER;
+                let is_near = kill.at + TOGETHER >= open.first_sign && kill.at <= open.last_sign + TOGETHER;
                 open.kind == EventKind::Kill && is_near && (open.time < first) == (kill.event.time < first)
             };
+            let moment = if is_old {
+                snapshot
+            } else {
+                self.moment_of(&kill, snapshot)
+            };
+            let (moment, held) = (Arc::clone(moment), kill.held());
             match &mut self.open {
                 Some(open) if is_with(open) => {
                     open.kills.push(key);
+                    if held > open.largest {
+                        open.largest = held;
+                        // The largest is named, and may have started since.
+                        if victim_of(&kill).is_some_and(|id| open.moment.row(id).is_none()) {
+                            open.moment = moment;
+                        }
+                    }
+                    open.first_sign = open.first_sign.min(kill.at);
                     open.last_sign = open.last_sign.max(kill.at);
                     continue;
                 }
                 Some(open) if open.kind == EventKind::Kill => self.close(),
                 _ => {}
             }
-            let before = if is_old {
-                snapshot
-            } else {
-                self.moment_of(&kill, snapshot)
-            };
             let mut episode = Episode {
                 kind: EventKind::Kill,
                 time: kill.event.time,
+                first_sign: kill.at,
                 last_sign: kill.at,
                 kills: vec![key],
-                ..Episode::new(EventKind::Kill, before)
+                largest: held,
+                ..Episode::new(EventKind::Kill, &moment)
             };
             if let Some(open) = self.open.take() {
                 (episode.danger, episode.stall) = (open.danger, open.stall);
@@ -428,7 +456,7 @@ impl Why {
         self.history = History::with_config(self.config);
         self.trail = Trail::default();
         self.takers.clear();
-        self.last_kill = None;
+        self.known_kills.clear();
     }
 
     /// Explains the end of a boot. `resumed` is the time of the first snapshot after it.
@@ -492,9 +520,10 @@ impl Why {
         } else {
             rank(episode, is_short)
         };
+        let event = self.event(episode, is_short);
         let is_better = match (&self.best, self.at) {
             (None, _) => true,
-            (Some((_, best)), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
+            (Some((_, best)), Some(at)) => distance(event.time, at) < distance(best.event.time, at),
             (Some((best, _)), None) => rank >= *best,
         };
         if is_better {
@@ -505,7 +534,6 @@ impl Why {
             self.events.pop_front();
             self.more += 1;
         }
-        let event = self.event(episode, is_short);
         self.events.push_back(event);
     }
 
@@ -533,7 +561,7 @@ impl Why {
         let path = of_stall.unwrap_or(of_danger).map(|path| (**path).into());
         Event {
             kind: episode.kind,
-            time: episode.time,
+            time: episode.time_of(&kills),
             is_short,
             is_sudden: episode.is_sudden,
             who: victim.or(path).unwrap_or_default(),
@@ -579,7 +607,7 @@ impl Why {
             others: Vec::new(),
             more: 0,
             holders: holders(&moment, &victims, span),
-            takers: self.takers_of(episode.time, &victims, &moment),
+            takers: self.takers_of(episode.time_of(&kills), &victims, &moment),
             brief: Vec::new(),
             unseen: None,
             span,

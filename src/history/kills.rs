@@ -465,7 +465,7 @@ impl KillWatch {
         // After a restart, the log may have earlier ones.
         let at = self.kills.partition_point(|other| other.at <= kill.at);
         self.kills.insert(at, kill);
-        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.limited_cgroup());
+        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.origin());
     }
 
     /// Returns all, the newest last.
@@ -535,7 +535,13 @@ impl KillWatch {
                 kill.drop_false_group();
             }
         }
-        all[known.map_or(0, |at| at + 1)..].to_vec()
+        if let Some(at) = known {
+            return all[at + 1..].to_vec();
+        }
+        // The last one of before was displaced.
+        let before = before.as_deref().unwrap_or_default();
+        let new = all.iter().filter(|kill| !before.iter().any(|known| is_it(kill, known)));
+        new.cloned().collect()
     }
 }
 

@@ -66,17 +66,20 @@ named! {
     }
 }
 
+/// The uid of a killed process, and the cgroup whose limit was reached. `None` and an empty path if they are unknown.
+pub type KillOrigin<'a> = (Option<u32>, &'a [u8]);
+
 /// Removes kills from a list, the newest last, until it has at most `most`; returns how many. The oldest go first; but if more
-/// than half are not of the machine, the oldest below the cgroups with the most kills, level by level. A user can cause any number of
-/// kills at the limits of any number of cgroups. `cgroup_of` returns `None` for a kill [of the machine](OomKill::is_of_machine), and an
-/// empty path for an unknown cgroup.
-pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, cgroup_of: impl Fn(&T) -> Option<&[u8]>) -> usize {
+/// than half are not of the machine, the oldest of the user with the most kills, below the cgroups with the most kills, level by level.
+/// A user can cause any number of kills at the limits of any number of cgroups. `origin_of` returns `None` for a kill
+/// [of the machine](OomKill::is_of_machine).
+pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, origin_of: impl Fn(&T) -> Option<KillOrigin<'_>>) -> usize {
     let surplus = kills.len().saturating_sub(most);
     for _ in 0..surplus {
-        let others: Vec<(usize, &[u8])> = kills
+        let others: Vec<(usize, KillOrigin<'_>)> = kills
             .iter()
             .enumerate()
-            .filter_map(|(at, kill)| Some((at, cgroup_of(kill)?)))
+            .filter_map(|(at, kill)| Some((at, origin_of(kill)?)))
             .collect();
         let is_most = 2 * others.len() > kills.len();
         let first = is_most.then(|| oldest_below_most(others)).flatten();
@@ -85,24 +88,36 @@ pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, cgroup_of: impl Fn(&T) -
     surplus
 }
 
-/// Returns the number of the oldest kill below the cgroups with the most kills, level by level. `kills` has their numbers and cgroups.
-fn oldest_below_most(mut kills: Vec<(usize, &[u8])>) -> Option<usize> {
-    let level =
-        |path: &[u8], depth: usize| -> Option<Box<[u8]>> { Some(path.split(|byte| *byte == b'/').nth(depth)?.into()) };
-    for depth in 1.. {
+/// Returns the number of the oldest kill of the user with the most kills, below the cgroups with the most kills, level by level. `kills` has
+/// their numbers and origins.
+fn oldest_below_most(mut kills: Vec<(usize, KillOrigin<'_>)>) -> Option<usize> {
+    let level = |(uid, path): &KillOrigin<'_>, depth: usize| -> Option<Box<[u8]>> {
+        match depth {
+            // The subordinate uids of a user are about a block of this size.
+            0 => uid.map(|uid| (uid >> 16).to_be_bytes().into()),
+            1 => uid.map(|uid| uid.to_be_bytes().into()),
+            _ => Some(path.split(|byte| *byte == b'/').nth(depth - 1)?.into()),
+        }
+    };
+    for depth in 0.. {
+        let is_of_users = depth < 2;
         let mut counts: HashMap<Option<Box<[u8]>>, usize> = HashMap::new();
-        for (_, path) in &kills {
-            *counts.entry(level(path, depth)).or_default() += 1;
+        for (_, origin) in &kills {
+            *counts.entry(level(origin, depth)).or_default() += 1;
         }
         let largest = counts.values().max().copied().unwrap_or_default();
+        // A user may have one kill of each of many uids.
+        if largest == 1 && is_of_users {
+            continue;
+        }
         // The one whose first kill is the oldest, if several have as many.
-        let found = kills.iter().map(|(_, path)| level(path, depth));
+        let found = kills.iter().map(|(_, origin)| level(origin, depth));
         let found = found.into_iter().find(|name| counts.get(name) == Some(&largest))?;
-        if largest == 1 || found.is_none() && counts.len() == 1 {
+        if !is_of_users && (largest == 1 || found.is_none() && counts.len() == 1) {
             break;
         }
-        kills.retain(|(_, path)| level(path, depth) == found);
-        if found.is_none() {
+        kills.retain(|(_, origin)| level(origin, depth) == found);
+        if !is_of_users && found.is_none() {
             break;
         }
     }
@@ -115,10 +130,10 @@ impl OomKill {
         matches!(self.cause(), KillCause::Machine | KillCause::Daemon)
     }
 
-    /// Returns the cgroup whose limit was reached, as far as known: see [`forget_kills`].
-    pub fn limited_cgroup(&self) -> Option<&[u8]> {
+    /// Returns where it comes from, as far as known: see [`forget_kills`].
+    pub fn origin(&self) -> Option<KillOrigin<'_>> {
         let victim = self.victim.as_ref();
-        (!self.is_of_machine()).then(|| victim.map_or(&[][..], OomVictim::limited_cgroup))
+        (!self.is_of_machine()).then(|| victim.map_or((None, &[][..]), OomVictim::origin))
     }
 
     /// Returns when it was detected, on the monotonic clock.
@@ -140,6 +155,8 @@ impl OomKill {
 pub struct OomVictim {
     /// The pid in the initial pid namespace.
     pub pid: u32,
+    /// Its real uid in the initial user namespace. `None` in older recordings, if the kernel's log lacks it, and if a daemon killed it.
+    pub uid: Option<u32>,
     /// Raw.
     pub comm: Box<[u8]>,
     /// In bytes: anonymous memory, files and shmem.
@@ -162,11 +179,11 @@ pub struct OomVictim {
 }
 
 impl OomVictim {
-    /// Returns the cgroup whose limit was reached, or else its own one; empty if both are unknown.
-    pub fn limited_cgroup(&self) -> &[u8] {
+    /// Returns its uid and the cgroup whose limit was reached, or else its own one.
+    pub fn origin(&self) -> KillOrigin<'_> {
         let limit = self.limit.as_ref().map(|limit| &limit.cgroup);
         let own = self.cgroup.as_ref().or(self.group.as_ref());
-        limit.or(own).map_or(&[], |path| path)
+        (self.uid, limit.or(own).map_or(&[], |path| path))
     }
 
     /// Returns its page tables in bytes, if they are at least a tenth of its RSS.

@@ -28,7 +28,7 @@ use rustix::io::Errno;
 use super::files::{self, Roots};
 use super::parse::{LineBuffer, number};
 use crate::model::Reading;
-use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts, forget_kills};
+use crate::model::kill::{Constraint, KillOrigin, OomLimit, OomVictim, RssParts, forget_kills};
 
 /// Maximum number of records that are read at once: more than the largest log holds.
 const MAX_RECORDS: usize = 200_000;
@@ -67,9 +67,9 @@ impl LoggedKill {
         !self.victim.by_cgroup
     }
 
-    /// Returns the cgroup whose limit was reached, as far as known: see [`forget_kills`].
-    pub fn limited_cgroup(&self) -> Option<&[u8]> {
-        self.victim.by_cgroup.then(|| self.victim.limited_cgroup())
+    /// Returns where it comes from, as far as known: see [`forget_kills`].
+    pub fn origin(&self) -> Option<KillOrigin<'_>> {
+        self.victim.by_cgroup.then(|| self.victim.origin())
     }
 }
 
@@ -197,7 +197,7 @@ impl LogParser {
             self.group = None;
         }
         self.found.kills.push(kill.clone());
-        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::limited_cgroup);
+        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::origin);
         self.last = Some(kill);
     }
 }
@@ -365,6 +365,10 @@ fn kill(text: &[u8]) -> Option<OomVictim> {
         let digits = &figures[find(figures, name)? + name.len()..];
         number(split(digits, b'k')?.0)?.checked_mul(1024)
     };
+    let uid = || {
+        let digits = &figures[find(figures, b" UID:")? + b" UID:".len()..];
+        u32::try_from(number(digits.split(|b| *b == b' ').next()?)?).ok()
+    };
     let parts = RssParts {
         anon: kib(b"anon-rss:").unwrap_or(0),
         file: kib(b"file-rss:").unwrap_or(0),
@@ -372,6 +376,7 @@ fn kill(text: &[u8]) -> Option<OomVictim> {
     };
     Some(OomVictim {
         pid,
+        uid: uid(),
         comm: unescape(&rest[..close]).into(),
         rss: parts.anon.saturating_add(parts.file).saturating_add(parts.shmem),
         by_cgroup,

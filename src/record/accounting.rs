@@ -254,6 +254,8 @@ const NO_REPORT: &str = "the kernel left its report out";
 define_record!(VictimRecord: OomVictim {
     /// Its pid.
     pid: u32,
+    /// Its real uid.
+    uid: Option<u32> = schema::id().null("the log does not have it, or a recording of an older version"),
     /// Its short name.
     comm: Box<[u8]>,
     /// Its RSS when it was killed.

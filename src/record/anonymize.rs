@@ -538,6 +538,7 @@ impl Anonymizer {
         if let Ok(victim) = victim {
             let OomVictim {
                 pid: _,
+                uid: _,
                 comm,
                 rss: _,
                 by_cgroup: _,

@@ -1020,6 +1020,73 @@ fn spike() -> Vec<Snapshot> {
 }
 
 #[test]
+fn the_time_of_an_event_is_that_of_the_kill_it_names() {
+    use zmtop::model::kill::forget_kills;
+
+    // Of a process of another user; 13 s later a flood begins, so many kills a second that each snapshot has new ones only.
+    let flood = |second: u64| {
+        (0..40).map(move |n| {
+            let is_large = (second, n) == (127, 20);
+            let mut kill = killed(
+                second,
+                second * 100 + n,
+                900,
+                "flood",
+                if is_large { 60 } else { 5 },
+                Some("/k"),
+            );
+            kill.victim.as_mut().unwrap().uid = Some(5);
+            kill
+        })
+    };
+    let explain_at = |at: Option<u64>| {
+        let mut kills: Vec<OomKill> = Vec::new();
+        let snapshots: Vec<_> = (0..140)
+            .map(|second| {
+                if second == 108 {
+                    let mut kill = killed(108, 1, 7, "innocent", 138, Some("/shop"));
+                    kill.victim.as_mut().unwrap().uid = Some(6);
+                    kills.push(kill);
+                } else if (121..128).contains(&second) {
+                    kills.extend(flood(second));
+                }
+                forget_kills(&mut kills, 32, OomKill::origin);
+                let rows = if second < 108 {
+                    vec![holding(7, "innocent", "/shop", 138)]
+                } else {
+                    Vec::new()
+                };
+                let mut snapshot = machine(second, rows);
+                snapshot.oom_kills = kills.clone().into();
+                snapshot
+            })
+            .collect();
+        explain(snapshots, at).unwrap()
+    };
+    for (at, time, victim) in [
+        (None, 127, "flood"),
+        (Some(126), 127, "flood"),
+        (Some(109), 108, "innocent"),
+    ] {
+        let found = explain_at(at);
+        assert_eq!(
+            found.event.time,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(time),
+            "{at:?}"
+        );
+        let first = found.victims.first().unwrap();
+        assert_eq!(first.kill.event.time, found.event.time, "{at:?}");
+        assert_eq!(
+            &*first.kill.event.victim.as_ref().unwrap().comm,
+            victim.as_bytes(),
+            "{at:?}"
+        );
+        let kills = found.others.iter().filter(|event| event.kind == EventKind::Kill);
+        assert_eq!(kills.count(), 1, "{at:?}: {:?}", found.others);
+    }
+}
+
+#[test]
 fn a_kill_just_before_the_recording_is_another_event() {
     let mut all = limit().split_off(115);
     for snap in &mut all {

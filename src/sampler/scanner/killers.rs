@@ -205,6 +205,7 @@ impl Sent {
             is_final: signal.is_final,
             victim: OomVictim {
                 pid: signal.pid,
+                uid: None,
                 comm: signal.comm,
                 rss: row.map_or(0, |row| row.stat.rss),
                 by_cgroup: false,

@@ -628,7 +628,7 @@ impl OomWatch {
         self.found.more += found.more;
         self.found.repeats += found.repeats;
         self.found.kills.extend(found.kills);
-        self.found.more += forget_kills(&mut self.found.kills, 2 * KEPT, LoggedKill::limited_cgroup);
+        self.found.more += forget_kills(&mut self.found.kills, 2 * KEPT, LoggedKill::origin);
     }
 
     /// Adds the kill of a process by a daemon. One within a second of another by the same daemon is of the same event: it may
@@ -678,7 +678,7 @@ impl OomWatch {
     fn store(&mut self, new: Vec<OomKill>) {
         let mut kills = self.kills.to_vec();
         kills.extend(new);
-        forget_kills(&mut kills, KEPT, OomKill::limited_cgroup);
+        forget_kills(&mut kills, KEPT, OomKill::origin);
         self.kills = kills.into();
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
     };
     let old = OomVictim {
         pid: 7,
+        uid: None,
         comm: (*b"ev\xffil) (").into(),
         rss: 1 << 30,
         by_cgroup: true,
@@ -96,6 +97,7 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
         }),
         cgroup: Some((*b"/sh\xffop/web").into()),
         group: Some((*b"/sh\xffop/web").into()),
+        uid: Some(1000),
         ..old.clone()
     };
     [

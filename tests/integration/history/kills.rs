@@ -231,15 +231,46 @@ fn a_flood_of_kills_in_one_cgroup_displaces_no_kill_in_another() {
         ([same("/small"), vec![None], same("")].concat(), None),
     ] {
         let mut left = kills.clone();
-        let removed = forget_kills(&mut left, 8, |kill| kill.as_ref().map(String::as_bytes));
+        let removed = forget_kills(&mut left, 8, |kill| Some((None, kill.as_deref()?.as_bytes())));
         assert_eq!((left.len(), removed), (8, kills.len() - 8));
         assert!(left.iter().any(|kill| kill.as_deref() == kept), "{kept:?}: {left:?}");
         assert_eq!(left.last(), kills.last());
     }
     // Without a flood, the oldest goes.
     let mut left = each("/s", "");
-    forget_kills(&mut left, 39, |kill| kill.as_ref().map(String::as_bytes));
+    forget_kills(&mut left, 39, |kill| Some((None, kill.as_deref()?.as_bytes())));
     assert_eq!(left, each("/s", "")[1..]);
+}
+
+#[test]
+fn a_flood_of_kills_of_one_user_displaces_no_kill_of_another() {
+    use zmtop::model::kill::forget_kills;
+
+    type Flood = fn(u32) -> (Option<u32>, String);
+    // The uids and cgroups of a flood, and those of the kill that must be kept.
+    let cases: [(Flood, (Option<u32>, &str)); 8] = [
+        (|_| (Some(5), String::new()), (Some(6), "")),
+        (|_| (Some(5), String::new()), (None, "")),
+        (|_| (None, String::new()), (Some(6), "")),
+        (|n| (Some(5), format!("/mine/s{n}")), (Some(6), "")),
+        (|n| (Some(5), format!("/mine/s{n}")), (Some(6), "/mine")),
+        // Subordinate uids of a user, in a cgroup that is not known.
+        (|n| (Some(200_000 + n), String::new()), (Some(6), "")),
+        (|n| (Some(200_000 + n % 4), String::new()), (Some(6), "")),
+        // Uids that have nothing in common.
+        (|n| (Some(n << 16), format!("/mine/s{n}")), (Some(6), "/shop")),
+    ];
+    for (flood, (uid, path)) in cases {
+        let kept = (uid, path.to_owned());
+        let mut kills = Vec::new();
+        for n in 0..200 {
+            kills.push(if n == 10 { kept.clone() } else { flood(n) });
+            forget_kills(&mut kills, 32, |(uid, path)| Some((*uid, path.as_bytes())));
+        }
+        assert_eq!(kills.len(), 32);
+        assert!(kills.contains(&kept), "{kept:?}: {kills:?}");
+        assert_eq!(kills.last(), Some(&flood(199)));
+    }
 }
 
 #[test]

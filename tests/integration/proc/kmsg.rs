@@ -107,6 +107,7 @@ fn line(text: &str) -> Option<LoggedKill> {
 fn victim(pid: u32, comm: &[u8], by_cgroup: bool) -> OomVictim {
     OomVictim {
         pid,
+        uid: Some(0),
         comm: comm.into(),
         rss: 5 << 20,
         by_cgroup,
@@ -136,6 +137,30 @@ fn the_page_tables_of_a_victim_are_read_behind_its_name() {
         let line = format!("3,812,94608123456,-;Out of memory: Killed process 7 ({name}) {figures}{rest}");
         let found = parse(&line).kills.pop().unwrap().victim.page_tables;
         assert_eq!(found, expected.map(|mib: u64| mib << 20), "{name} {rest}");
+    }
+}
+
+#[test]
+fn the_user_of_a_victim_is_read_behind_its_name() {
+    let figures = "total-vm:9999kB, anon-rss:3072kB, file-rss:0kB, shmem-rss:0kB";
+    for (name, rest, expected) in [
+        ("a", ", UID:1000 pgtables:4kB oom_score_adj:0", Some(1000)),
+        (
+            "a",
+            ", UID:4294967294 pgtables:4kB oom_score_adj:0",
+            Some(4_294_967_294),
+        ),
+        ("a", ", UID:0", Some(0)),
+        (", UID:7 pgtab", ", UID:6 pgtables:4kB oom_score_adj:0", Some(6)),
+        (", UID:7 pgtab", "", None),
+        ("a", " pgtables:4kB oom_score_adj:0", None),
+        ("a", ", UID:99999999999 pgtables:4kB", None),
+        ("a", ", UID:-1 pgtables:4kB", None),
+        ("a", ", UID:", None),
+    ] {
+        let line = format!("3,812,94608123456,-;Out of memory: Killed process 7 ({name}) {figures}{rest}");
+        let found = parse(&line).kills.pop().unwrap().victim.uid;
+        assert_eq!(found, expected, "{name} {rest}");
     }
 }
 

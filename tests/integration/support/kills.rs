@@ -16,6 +16,7 @@ pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, l
         daemon: None,
         victim: Ok(OomVictim {
             pid,
+            uid: None,
             comm: comm.as_bytes().into(),
             rss: mib * MIB,
             by_cgroup: limit.is_some(),
