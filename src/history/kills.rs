@@ -545,6 +545,32 @@ impl KillWatch {
     }
 }
 
+/// Returns false if the process had another user than the victim. The log has the real uid, and the facts the effective one; of a program
+/// with the set-user-ID bit, its owner is the user who started it.
+fn is_user(victim: &OomVictim, facts: &Facts) -> bool {
+    let (Some(uid), Ok(effective)) = (victim.uid, facts.uid) else {
+        return true;
+    };
+    uid == effective || facts.owner.as_ref().is_some_and(|owner| owner.uid == uid)
+}
+
+/// Returns false if the process was in another cgroup than the victim. The cgroup in the log may be above the process's own, which need not
+/// count memory, and version 1 has the root for one that is ending. If zmtop is in a cgroup namespace, the own path begins within it, or
+/// with `/..` for each level out of it.
+fn is_place(victim: &OomVictim, facts: &Facts) -> bool {
+    let (Some(logged), Ok(own)) = (&victim.cgroup, &facts.cgroup) else {
+        return true;
+    };
+    let mut within = &**own;
+    while let Some(rest) = within
+        .strip_prefix(b"/..")
+        .filter(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    {
+        within = rest;
+    }
+    **own == *ROOT || is_within(own, logged) || logged.ends_with(within)
+}
+
 /// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, it counts as 0.
 fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64; 2] {
     GROWTH_SPANS.map(|span| {
@@ -665,7 +691,7 @@ impl History {
                 && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR
             {
                 let own_growth;
-                (kill.known, own_growth) = self.known_victim(snapshot, victim);
+                (kill.known, own_growth) = self.known_victim(snapshot, victim, event.daemon.is_some());
                 kill.drop_false_group();
                 let victim = kill.event.victim.as_ref().unwrap_or(victim);
                 let grower = |span| self.grower(snapshot, victim, &kill, own_growth, span);
@@ -676,9 +702,18 @@ impl History {
     }
 
     /// Returns the victim as it was seen last, and its growth. The pids in the log belong to the initial namespace and
-    /// may differ here, so the name must match.
-    fn known_victim(&self, snapshot: &Snapshot, victim: &OomVictim) -> (Option<KnownVictim>, [f64; 2]) {
-        let is_it = |id: Identity, facts: &Facts| id.pid == victim.pid && facts.comm == victim.comm;
+    /// may differ here, and a pid may be reused at once, so the name must match, and as far as the log has them, the user and the cgroup.
+    /// Those of a victim of a daemon are not from the log.
+    fn known_victim(
+        &self,
+        snapshot: &Snapshot,
+        victim: &OomVictim,
+        is_of_daemon: bool,
+    ) -> (Option<KnownVictim>, [f64; 2]) {
+        let is_it = |id: Identity, facts: &Facts| {
+            let is_same = is_of_daemon || is_user(victim, facts) && is_place(victim, facts);
+            id.pid == victim.pid && facts.comm == victim.comm && is_same
+        };
         let ended = self.kill_watch.ended.iter().rev();
         let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
         if let Some(ended) = ended.next() {

@@ -9,11 +9,11 @@ use zmtop::history::kept::Kept;
 use zmtop::history::kills::Kill;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kill::{KillCause, OomKill};
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Missing, Owner, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
 use crate::support::kills::{killed, killed_by_daemon};
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_pss};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_facts, with_pss};
 
 const HERE: &str = "here";
 
@@ -270,6 +270,63 @@ fn a_flood_of_kills_of_one_user_displaces_no_kill_of_another() {
         assert_eq!(kills.len(), 32);
         assert!(kills.contains(&kept), "{kept:?}: {kills:?}");
         assert_eq!(kills.last(), Some(&flood(199)));
+    }
+}
+
+#[test]
+fn a_process_with_the_pid_and_the_name_of_a_victim_is_not_taken_for_it() {
+    type Logged = (Option<u32>, Option<&'static str>);
+
+    // The uid and the cgroup in the log; the uid, the owner and the cgroup of the process; and whether it is the victim.
+    let same = (Some(6), Some("/shop"));
+    let cases: [(Logged, (u32, Option<u32>, &str), bool); 19] = [
+        (same, (6, None, "/shop"), true),
+        (same, (7, None, "/shop"), false),
+        (same, (6, None, "/other"), false),
+        (same, (6, None, "/shopping"), false),
+        ((None, Some("/shop")), (7, None, "/shop"), true),
+        ((None, Some("/shop")), (7, None, "/other"), false),
+        ((Some(6), None), (6, None, "/other"), true),
+        ((Some(6), None), (7, None, "/other"), false),
+        ((None, None), (7, None, "/other"), true),
+        // A program with the set-user-ID bit, and one of a subordinate uid.
+        (same, (0, Some(6), "/shop"), true),
+        (same, (0, Some(7), "/shop"), false),
+        ((Some(100_006), Some("/shop")), (100_006, Some(6), "/shop"), true),
+        // The controller of memory is not enabled below.
+        (same, (6, None, "/shop/web"), true),
+        // An ending process of version 1.
+        ((Some(6), Some("/")), (6, None, "/shop"), true),
+        (same, (6, None, "/"), true),
+        // In a cgroup namespace.
+        ((Some(6), Some("/pods/a/shop")), (6, None, "/shop"), true),
+        ((Some(6), Some("/pods/a/shop")), (6, None, "/../../a/shop"), true),
+        ((Some(6), Some("/pods/a/shop")), (6, None, "/../../b/shop"), false),
+        ((Some(6), Some("/pods/a/shop")), (6, None, "/../..shop"), false),
+    ];
+    for (logged, (uid, owner, path), is_it) in cases {
+        let mut kill = killed(60, 1, 7, "work", 20, Some("/shop"));
+        let victim = kill.victim.as_mut().unwrap();
+        (victim.uid, victim.cgroup) = (logged.0, logged.1.map(|path| path.as_bytes().into()));
+        let process = || {
+            with_facts(holding(7, "work", path, 20), |facts| {
+                facts.uid = Ok(uid);
+                facts.owner = owner.map(|uid| {
+                    Arc::new(Owner {
+                        uid,
+                        name: (*b"man").into(),
+                    })
+                });
+            })
+        };
+        let ended = after_kill(|_| vec![process()], &kill);
+        let mut living = History::new(Duration::from_secs(10));
+        living.push(&machine(59, vec![process()], &[]));
+        living.push(&machine(60, vec![process()], std::slice::from_ref(&kill)));
+        for history in [&ended, &living] {
+            let found = newest(history).known.is_some();
+            assert_eq!(found, is_it, "{logged:?} {uid} {owner:?} {path}");
+        }
     }
 }
 
