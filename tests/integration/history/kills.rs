@@ -276,10 +276,11 @@ fn a_flood_of_kills_of_one_user_displaces_no_kill_of_another() {
 #[test]
 fn a_process_with_the_pid_and_the_name_of_a_victim_is_not_taken_for_it() {
     type Logged = (Option<u32>, Option<&'static str>);
+    type Case = (Logged, (u32, Option<u32>, &'static str), bool);
 
     // The uid and the cgroup in the log; the uid, the owner and the cgroup of the process; and whether it is the victim.
     let same = (Some(6), Some("/shop"));
-    let cases: [(Logged, (u32, Option<u32>, &str), bool); 19] = [
+    let cases: [Case; 19] = [
         (same, (6, None, "/shop"), true),
         (same, (7, None, "/shop"), false),
         (same, (6, None, "/other"), false),
