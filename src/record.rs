@@ -40,12 +40,12 @@ mod write;
 
 use std::time::{Duration, SystemTime};
 
-pub use changes::{CHANGES, ChangeReader, ChangeWriter, schema as schema_of_changes};
+pub use changes::{ChangeReader, ChangeWriter, schema as schema_of_changes};
 pub use group::{
     End, GroupWriter, HEADER, Header, MAX_INCIDENTS, MAX_SNAPSHOTS, NoHeader, START, boot_digest, is_history,
     pack_history, parse_incidents, unpack_history,
 };
-pub use line::{Brief, Incident, IncidentKind, damage};
+pub use line::{Brief, CHANGES, Incident, IncidentKind, damage};
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::{Record, schema};

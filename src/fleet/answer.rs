@@ -17,6 +17,8 @@ const MAX_WARNINGS: usize = 16;
 const MAX_SERIES: usize = 500_000;
 /// Maximum number of labels of a series. Further ones are ignored.
 const MAX_LABELS: usize = 64;
+/// Maximum length of the value of a label in bytes: zmtop exports shorter ones. A longer one is ignored, as groups are kept by their names.
+const MAX_LABEL: usize = 4096;
 /// Maximum number of labels of all series. An answer of the maximum length has fewer, as a label and its name take some twenty bytes.
 const MAX_LABELS_OF_ALL: usize = 3_000_000;
 /// Maximum numbers of these bytes in an answer: a value begins with the first, and a series has two of the second.
@@ -151,7 +153,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
                     let Some((Text(name), Text(value))) = map.next_entry()? else {
                         return Ok(Labels(labels.into()));
                     };
-                    if !value.is_empty() {
+                    if !value.is_empty() && value.len() <= MAX_LABEL {
                         labels.push((name, value));
                     }
                 }

@@ -546,12 +546,12 @@ impl KillWatch {
 }
 
 /// Returns false if the process had another user than the victim. The log has the real uid, and the facts the effective one; of a program
-/// with the set-user-ID bit, its owner is the user who started it.
+/// with the set-user-ID bit, its owner is the user who started it. A server that root started may have the effective uid of another user.
 fn is_user(victim: &OomVictim, facts: &Facts) -> bool {
     let (Some(uid), Ok(effective)) = (victim.uid, facts.uid) else {
         return true;
     };
-    uid == effective || facts.owner.as_ref().is_some_and(|owner| owner.uid == uid)
+    uid == 0 || uid == effective || facts.owner.as_ref().is_some_and(|owner| owner.uid == uid)
 }
 
 /// Returns false if the process was in another cgroup than the victim. The cgroup in the log may be above the process's own, which need not

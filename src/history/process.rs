@@ -23,10 +23,10 @@ const MIN_OBSERVED: Duration = Duration::from_secs(10);
 /// Minimum memory of a process that is asked whether it has really run exec. A smaller program may be replaced by one of its size.
 const MIN_KEPT: u64 = 64 << 20;
 /// Number of execs that begin the history of a process anew at any time: a service may be started by several programs, one after the other.
-const FREE_RESETS: u32 = 2;
+const FREE_RESETS: u8 = 2;
 /// Minimum time since the last one for the next, which doubles with each, up to an hour.
 const RESET_PAUSE: Duration = Duration::from_secs(15);
-const MAX_DOUBLINGS: u32 = 8;
+const MAX_DOUBLINGS: u8 = 8;
 /// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
 const MIN_SHARE: u64 = 100;
 
@@ -49,8 +49,8 @@ pub(super) struct ProcessHistory {
     pub(super) malloc: Option<Box<InUse>>,
     /// Its heap is not taken into account.
     is_judged_whole: bool,
-    /// How often an exec began its history anew, and when the last one did.
-    resets: (u32, Duration),
+    /// How often an exec began its history anew.
+    resets: u8,
     pub(super) membership: Membership,
     /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
@@ -99,7 +99,7 @@ impl ProcessHistory {
             live_set: None,
             malloc: None,
             is_judged_whole: false,
-            resets: (0, Duration::ZERO),
+            resets: 0,
             membership: Membership::new(is_initial),
             wakes_at: 0,
             counted_bytes: 0,
@@ -133,18 +133,18 @@ impl ProcessHistory {
     /// Begins anew after an exec.
     pub(super) fn start_again(&mut self, sample: &ProcessSample, now: Duration) {
         let kin = self.membership.kin;
-        let resets = self.resets.0.saturating_add(1);
+        let resets = self.resets.saturating_add(1);
         *self = Self::new(sample, Some(now), false);
         self.membership.kin = kin;
-        self.resets = (resets, now);
+        self.resets = resets;
     }
 
     /// Returns true if execs begin the history anew too often. A program that seems to run exec each few seconds (`PR_SET_MM_MAP`) would
     /// never be judged.
     pub(super) fn restarts_too_often(&self, now: Duration) -> bool {
-        let (resets, last) = self.resets;
-        let doublings = resets.saturating_sub(FREE_RESETS).min(MAX_DOUBLINGS);
-        resets >= FREE_RESETS && now.saturating_sub(last) < RESET_PAUSE * (1 << doublings)
+        let since_last = now.saturating_sub(self.started_at.unwrap_or_default());
+        let doublings = self.resets.checked_sub(FREE_RESETS);
+        doublings.is_some_and(|doublings| since_last < RESET_PAUSE * (1 << doublings.min(MAX_DOUBLINGS)))
     }
 
     /// Goes on after an exec that seems to be none. If it was one after all, what the heap of the program before kept does not apply. So

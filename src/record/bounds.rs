@@ -13,7 +13,10 @@ use super::read::{RecordError, malformed};
 const PER_OBJECT: usize = 640;
 const PER_VALUE: usize = 64;
 /// What the fields of the machine may need. Ten thousand cgroups need 40 MiB.
-const MAX_OF_MACHINE: usize = 256 << 20;
+const MAX_OF_MACHINE: usize = 128 << 20;
+/// The longest string, in bytes of JSON. The longest that zmtop writes are paths and command lines, of 4 KiB before escapes. Some are
+/// kept for long.
+const MAX_STRING: usize = 64 << 10;
 /// What all processes may need, which are converted one by one. A process needs 8 KiB.
 const MAX_OF_PROCESSES: usize = 12 << 10 << 18;
 /// What a process may need as fields. One with as many open objects as are listed needs 100 KiB.
@@ -51,6 +54,25 @@ fn of_value(value: &Value) -> usize {
     }
 }
 
+/// Returns the length of the longest string in JSON text.
+fn longest_string(text: &[u8]) -> usize {
+    let (mut longest, mut start) = (0, None);
+    let mut bytes = text.iter().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match (byte, start) {
+            (b'"', None) => start = Some(at),
+            (b'"', Some(begin)) => {
+                longest = longest.max(at - begin);
+                start = None;
+            }
+            // The next byte is escaped.
+            (b'\\', Some(_)) => drop(bytes.next()),
+            _ => {}
+        }
+    }
+    start.map_or(longest, |begin| longest.max(text.len() - begin))
+}
+
 /// Checks the memory of a part of a line.
 pub(super) fn check(needed: usize, most: usize) -> Result<(), RecordError> {
     let is_small = needed <= most;
@@ -74,6 +96,7 @@ pub(super) fn check_line(line: &[u8], is_changes: bool) -> Result<(), RecordErro
         #[serde(borrow)]
         processes: Option<&'a RawValue>,
     }
+    check(longest_string(line), MAX_STRING)?;
     let all = needed(line);
     if all <= MAX_OF_MACHINE {
         return Ok(());

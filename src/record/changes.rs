@@ -23,15 +23,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::bounds::{self, MAX_OF_PROCESS};
-use super::line::{damage_in, is_whole};
+use super::line::{CHANGES, damage_in, is_changes, is_whole};
 use super::process::Process;
 use super::read::{RecordError, Recorded, from_object, malformed, read};
 use super::{MAX_PROCESSES, Record, seconds, time_text};
 use crate::model::{Identity, ProcessSample, RowChanges, Snapshot};
 use crate::schema::{Schema, described};
-
-/// The name of the schema of changes.
-pub const CHANGES: &str = "zmtop-changes/1";
 
 /// Lists the fields that are gone. No field of `zmtop/1` and no path of a cgroup has this name.
 const GONE: &str = "-";
@@ -372,12 +369,6 @@ impl ChangeReader {
         self.state = Some(state);
         Ok(recorded)
     }
-}
-
-/// Returns true for a line of changes.
-pub(super) fn is_changes(line: &[u8]) -> bool {
-    line.strip_prefix(b"{\"schema\":\"")
-        .is_some_and(|rest| rest.starts_with(CHANGES.as_bytes()))
 }
 
 /// What identifies a process in its record.

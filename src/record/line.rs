@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounds;
-use super::changes::is_changes;
 use super::exits::ExitRecord;
 use super::read::Time;
 use super::seconds;
@@ -14,7 +13,7 @@ use crate::model::{Exit, Snapshot};
 use crate::text;
 
 /// Maximum length of the text of an incident, and of damage, in characters.
-const MAX_TEXT: usize = 1000;
+const MAX_TEXT: usize = 400;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -152,6 +151,15 @@ impl Brief {
             incidents: found.incidents,
         })
     }
+}
+
+/// The name of the schema of changes.
+pub const CHANGES: &str = "zmtop-changes/1";
+
+/// Returns true for a line of changes.
+pub(super) fn is_changes(line: &[u8]) -> bool {
+    line.strip_prefix(b"{\"schema\":\"")
+        .is_some_and(|rest| rest.starts_with(CHANGES.as_bytes()))
 }
 
 const SUM: &[u8] = b",\"crc32\":\"";

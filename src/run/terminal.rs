@@ -239,12 +239,17 @@ pub fn is_hung_up(wait: Duration) -> bool {
     fds[0].revents().intersects(gone)
 }
 
+/// The largest screen that is drawn. Each process with the terminal can set its size, and a screen of 65535 × 65535 needs 300 GB.
+const LARGEST: Size = Size::new(1000, 500);
+
+/// Returns the size of the screen: that of the terminal, at most [`LARGEST`].
 pub fn size() -> io::Result<Size> {
-    match termios::tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok(Size::new(size.ws_col, size.ws_row)),
+    let (width, height) = match termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
         // If the terminal does not know its size, use its description or the environment.
-        _ => crossterm::terminal::size().map(|(width, height)| Size::new(width, height)),
-    }
+        _ => crossterm::terminal::size()?,
+    };
+    Ok(Size::new(width.min(LARGEST.width), height.min(LARGEST.height)))
 }
 
 /// Opens stdout for the screen's writes. It is unbuffered, so that one frame is one write.

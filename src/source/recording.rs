@@ -83,7 +83,7 @@ struct Incidents {
 impl Incidents {
     fn add(&mut self, more: impl IntoIterator<Item = Incident>) {
         self.list.extend(more);
-        if self.list.len() > 2 * MAX_KNOWN {
+        if self.list.len() > MAX_KNOWN / 4 * 5 {
             self.keep(MAX_KNOWN);
         }
     }
@@ -166,7 +166,9 @@ impl Recording {
                     Err(fault) => return Err(fault.of(&name)),
                 },
             };
-            match self.files[at].read_on() {
+            let read = self.files[at].read_on();
+            self.keep_incidents();
+            match read {
                 Ok(has_more) => changed |= has_more,
                 Err(fault) if path == self.path => return Err(fault.of(&name)),
                 Err(fault) => {
@@ -181,7 +183,6 @@ impl Recording {
             self.files.retain(|file| !failed.contains(&file.path));
         }
         if changed {
-            self.keep_incidents();
             self.sort_files();
             self.groups.clear();
             self.incidents.clear();

@@ -300,7 +300,7 @@ impl Sources {
 /// owner of the file may name its functions.
 fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
     let own = Namespace::own();
-    let namespaces = [&file.namespace, &own];
+    let namespaces = [&own, &file.namespace];
     let owner = |file: &File| file.metadata().map(|metadata| metadata.uid());
     let trusted = [Ok(0), Ok(rustix::process::geteuid().as_raw()), owner(&file.file)];
     let trusted: Vec<u32> = trusted.into_iter().flatten().collect();
@@ -311,8 +311,10 @@ fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
             .then_some(found)
     };
     let mut by_id = file.build_id.iter().filter_map(|id| debug_path(id));
+    // The owner of the process may mount any file there.
+    let is_its = |found: &File| build_id_of(found) == file.build_id;
     if let Some(name) = by_id.next()
-        && let Some(found) = namespaces.iter().find_map(|space| open(space, &name))
+        && let Some(found) = namespaces.iter().find_map(|space| open(space, &name).filter(is_its))
     {
         return Some(found);
     }

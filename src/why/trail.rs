@@ -12,6 +12,10 @@ use crate::model::snapshot::Snapshot;
 const FINE_SPAN: Duration = Duration::from_secs(90);
 const COARSE_STEP: Duration = Duration::from_secs(10);
 const COARSE_SPAN: Duration = Duration::from_secs(3700);
+/// Maximum number of points of [`FINE_SPAN`]: a recording may have any times.
+const MAX_FINE: usize = 2000;
+/// Maximum memory of the limited cgroups of all points, in bytes. The oldest ones are dropped first.
+const MAX_LIMITED: usize = 64 << 20;
 /// A victim may be gone from the last snapshots before its kill is seen.
 const SNAPSHOTS: usize = 4;
 
@@ -36,6 +40,14 @@ impl Point {
         }
     }
 
+    fn memory_of_limited(&self) -> usize {
+        let of_each = self
+            .limited
+            .iter()
+            .map(|(path, ..)| size_of::<(Arc<[u8]>, u64, u64)>() + path.len());
+        of_each.sum()
+    }
+
     /// Returns the memory in use and the limit of a cgroup that has one.
     pub fn limited(&self, path: &[u8]) -> Option<(u64, u64)> {
         let found = self.limited.iter().find(|(known, ..)| **known == *path);
@@ -47,6 +59,8 @@ impl Point {
 pub(super) struct Trail {
     fine: VecDeque<Point>,
     coarse: VecDeque<Point>,
+    /// The memory of the limited cgroups of all points, in bytes.
+    limited: usize,
     snapshots: VecDeque<Arc<Snapshot>>,
 }
 
@@ -56,16 +70,28 @@ impl Trail {
         let is_older = |point: Option<&Point>, span: Duration| {
             point.is_some_and(|point| now.saturating_sub(point.monotonic) > span)
         };
-        self.fine.push_back(Point::of(snapshot));
-        while is_older(self.fine.front(), FINE_SPAN) {
+        let point = Point::of(snapshot);
+        self.limited += point.memory_of_limited();
+        self.fine.push_back(point);
+        while self.fine.len() > MAX_FINE || is_older(self.fine.front(), FINE_SPAN) {
             let Some(point) = self.fine.pop_front() else { break };
             let last = self.coarse.back();
             if last.is_none_or(|last| point.monotonic.saturating_sub(last.monotonic) >= COARSE_STEP) {
                 self.coarse.push_back(point);
+            } else {
+                self.limited -= point.memory_of_limited();
             }
         }
         while is_older(self.coarse.front(), COARSE_SPAN) {
-            self.coarse.pop_front();
+            let Some(point) = self.coarse.pop_front() else { break };
+            self.limited -= point.memory_of_limited();
+        }
+        let mut points = self.coarse.iter_mut().chain(&mut self.fine);
+        while self.limited > MAX_LIMITED
+            && let Some(point) = points.next()
+        {
+            self.limited -= point.memory_of_limited();
+            point.limited = Vec::new();
         }
         if self.snapshots.len() == SNAPSHOTS {
             self.snapshots.pop_front();

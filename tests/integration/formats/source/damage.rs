@@ -271,6 +271,23 @@ fn what_needs_too_much_memory_is_passed_over() {
 }
 
 #[test]
+fn a_text_that_no_zmtop_writes_is_passed_over() {
+    let lines = String::from_utf8(ndjson(&series(3))).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    let damaged: &[&str] = &["F: line 2 is damaged: it needs too much memory"];
+    // With escaped quotation marks; and the longest that is read.
+    for (text, sizes, faults) in [
+        ("a".repeat(70_000), &[1, 3][..], damaged),
+        ("\\\"".repeat(35_000), &[1, 3], damaged),
+        ("a".repeat(65_000), &[1, 2, 3], &[]),
+    ] {
+        let line = lines[1].replacen('{', &format!("{{\"x\":\"{text}\","), 1);
+        let made = [lines[0], &line, lines[2], ""].join("\n");
+        gives(made.as_bytes(), sizes, faults);
+    }
+}
+
+#[test]
 fn changes_that_need_too_much_memory_end_their_group() {
     let whole = String::from_utf8(ndjson(&series(1))).unwrap();
     let change = |fields: &str| {
