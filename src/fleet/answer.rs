@@ -17,7 +17,8 @@ const MAX_WARNINGS: usize = 16;
 const MAX_SERIES: usize = 500_000;
 /// Maximum number of labels of a series. Further ones are ignored.
 const MAX_LABELS: usize = 64;
-/// Maximum length of the value of a label in bytes: zmtop exports shorter ones. A longer one is ignored, as groups are kept by their names.
+/// Maximum length of the value of a label in bytes: zmtop exports shorter ones. Of a longer one, only the beginning is kept. Groups are known
+/// by their names.
 const MAX_LABEL: usize = 4096;
 /// Maximum number of labels of all series. An answer of the maximum length has fewer, as a label and its name take some twenty bytes.
 const MAX_LABELS_OF_ALL: usize = 3_000_000;
@@ -137,6 +138,16 @@ impl Labels<'_> {
     }
 }
 
+/// Returns the first [`MAX_LABEL`] bytes of the value of a label.
+fn shortened(value: Cow<'_, str>) -> Cow<'_, str> {
+    let end = value.floor_char_boundary(MAX_LABEL);
+    match value {
+        _ if end == value.len() => value,
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(text) => Cow::Owned(text[..end].into()),
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Map;
@@ -153,8 +164,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
                     let Some((Text(name), Text(value))) = map.next_entry()? else {
                         return Ok(Labels(labels.into()));
                     };
-                    if !value.is_empty() && value.len() <= MAX_LABEL {
-                        labels.push((name, value));
+                    if !value.is_empty() {
+                        labels.push((name, shortened(value)));
                     }
                 }
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}

@@ -202,7 +202,11 @@ impl Recording {
             let all = self.files.iter().map(|file| file.incidents.list.len()).sum::<usize>();
             let most = self.files.iter_mut().max_by_key(|file| file.incidents.list.len());
             match most {
-                Some(file) if all > MAX_KNOWN => file.incidents.keep(file.incidents.list.len() / 2),
+                Some(file) if all > MAX_KNOWN => {
+                    let known = file.incidents.list.len();
+                    file.incidents
+                        .keep((known / 2).max(known.saturating_sub(all - MAX_KNOWN)));
+                }
                 _ => break,
             }
         }

@@ -294,7 +294,7 @@ fn changes_that_need_too_much_memory_end_their_group() {
         format!("{{\"schema\":\"zmtop-changes/1\",\"time\":\"2026-11-29T00:00:00Z\",\"monotonic_s\":20.0,{fields}}}\n")
     };
     let small = |name: &str| {
-        let list = format!("[{}{{}}]", "{},".repeat(200_000));
+        let list = format!("[{}{{}}]", "{},".repeat(150_000));
         change(&format!("\"machine\":{{\"{name}\":{list}}}"))
     };
     let large = format!("[{}{{}}]", "{},".repeat(400_000));
