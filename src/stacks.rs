@@ -34,8 +34,11 @@ use crate::proc::smaps::Areas;
 /// The most sampled pages that are remembered, of 40 bytes each. With more, every second one is forgotten, and the rest count
 /// twice.
 const MAX_PAGES: usize = 1 << 17;
-/// The most distinct call paths.
+/// The most distinct call paths, the instructions of all paths together, and the most distinct instructions. A program can forge its stack.
+/// A large one has 20,000 distinct instructions.
 const MAX_PATHS: usize = 1 << 16;
+const MAX_FRAMES_OF_ALL: usize = 4 << 20;
+const MAX_PLACES: usize = 150_000;
 /// The number of processes from which on those that ended are forgotten.
 const MIN_SPACES: usize = 64;
 /// The largest `maps` that is read.
@@ -90,6 +93,9 @@ struct Samples {
     /// The number of them from which on those of ended processes are forgotten.
     spaces_before_check: usize,
     paths: HashMap<(Box<[Place]>, bool), u32>,
+    /// The distinct instructions of the paths, and the number of all.
+    places: HashSet<Place>,
+    frames: usize,
     /// The weight of each path. Kept bytes are in `pages`.
     taken: Vec<Weight>,
     pages: HashMap<(u32, u64), Page>,
@@ -136,6 +142,8 @@ impl Measurement {
             spaces: HashMap::new(),
             spaces_before_check: MIN_SPACES,
             paths: HashMap::new(),
+            places: HashSet::new(),
+            frames: 0,
             taken: Vec::new(),
             pages: HashMap::new(),
             resident: HashMap::new(),
@@ -296,6 +304,25 @@ impl Samples {
         }
     }
 
+    /// Returns the number of a path, which may be a new one; `None` if there are too many.
+    fn number_of(&mut self, places: Box<[Place]>, is_cut: bool) -> Option<u32> {
+        let path = (places, is_cut);
+        if let Some(known) = self.paths.get(&path) {
+            return Some(*known);
+        }
+        let next = self.paths.len();
+        let frames = self.frames + path.0.len();
+        let new = path.0.iter().filter(|place| !self.places.contains(place)).count();
+        if next >= MAX_PATHS || frames > MAX_FRAMES_OF_ALL || self.places.len() + new > MAX_PLACES {
+            return None;
+        }
+        self.places.extend(&path.0);
+        self.frames = frames;
+        self.paths.insert(path, next as u32);
+        self.taken.push(Weight::default());
+        Some(next as u32)
+    }
+
     fn add_fault(&mut self, fault: &Fault<'_>) {
         self.counts.samples += 1;
         self.counts.faults += fault.period;
@@ -316,15 +343,10 @@ impl Samples {
             true
         };
         self.counts.cut += u64::from(is_cut);
-        let next = self.paths.len() as u32;
-        if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&(places.clone().into_boxed_slice(), is_cut)) {
+        let Some(path) = self.number_of(places.into_boxed_slice(), is_cut) else {
             self.counts.forgotten += 1;
             return;
-        }
-        let path = *self.paths.entry((places.into_boxed_slice(), is_cut)).or_insert(next);
-        if path == next {
-            self.taken.push(Weight::default());
-        }
+        };
         let size = fault.page_size.unwrap_or(self.page_size).max(self.page_size);
         let weight = size.saturating_mul(fault.period);
         self.taken[path as usize] += Weight {

@@ -14,6 +14,7 @@
 //! [`CAUTIOUS_RATIO`] while they store less than [`MIN_STORED`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use crate::account::overview::zswap_limit;
@@ -168,9 +169,15 @@ pub fn rooms(snapshot: &Snapshot) -> BTreeMap<Arc<[u8]>, Room> {
                 *taken.entry(path).or_default() += bytes;
             }
         }
+        let key = RandomState::new();
+        let numbered = limited.iter().enumerate();
+        let numbers: HashMap<u64, usize> = numbered
+            .filter_map(|(number, (path, ..))| Some((digests(&key, path).last()?, number)))
+            .collect();
         for (path, bytes) in taken {
-            let above = limited.iter_mut().filter(|(above, ..)| is_within(path, above));
-            above.for_each(|(.., sum)| *sum += bytes);
+            for number in digests(&key, path).filter_map(|digest| numbers.get(&digest)) {
+                limited[*number].2 += bytes;
+            }
         }
     }
     let rooms = limited.into_iter();
@@ -225,6 +232,17 @@ fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
 pub fn is_within(path: &[u8], above: &[u8]) -> bool {
     let rest = path.strip_prefix(above);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || above.ends_with(b"/"))
+}
+
+/// Returns the digests of the ancestors of a cgroup, the outermost first, and of itself. Users choose the lengths and the number of the
+/// paths of cgroups, so that each is read only once.
+pub fn digests<'a>(key: &RandomState, path: &'a [u8]) -> impl Iterator<Item = u64> + use<'a> {
+    let mut hasher = key.build_hasher();
+    path.split(|byte| *byte == b'/').skip(1).map(move |name| {
+        hasher.write(name);
+        hasher.write_u8(b'/');
+        hasher.finish()
+    })
 }
 
 /// Returns a cgroup and its ancestors, except the root, which has no limit.

@@ -140,7 +140,8 @@ impl Labels<'_> {
 
 /// Returns the first [`MAX_LABEL`] bytes of the value of a label.
 fn shortened(value: Cow<'_, str>) -> Cow<'_, str> {
-    let end = value.floor_char_boundary(MAX_LABEL);
+    let most = value.len().min(MAX_LABEL);
+    let end = (0..=most).rev().find(|end| value.is_char_boundary(*end)).unwrap_or(0);
     match value {
         _ if end == value.len() => value,
         Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),

@@ -6,13 +6,13 @@
 //! A danger is a fact, not a judgement of a program: the memory left, how fast it shrinks, and the process that uses it.
 //! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
+use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms, with_ancestors};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{LimitOf, most_of};
@@ -27,6 +27,9 @@ use crate::units::{self, Units};
 
 /// Width of a name in a text, in columns.
 const NAME_WIDTH: usize = 120;
+/// Maximum number of dangers, and of those below one cgroup, or of address spaces. A user may have any number of cgroups.
+const MAX_DANGERS: usize = 32;
+const MAX_OF_PARENT: usize = 16;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of that process is measured.
@@ -57,6 +60,23 @@ pub enum Limit {
 impl Limit {
     const fn is_cgroup(&self) -> bool {
         matches!(self, Self::Cgroup(_) | Self::CgroupHigh(_))
+    }
+
+    /// Returns the place of its danger in the order of all: anyone can reserve address space, which costs nothing.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Machine => 0,
+            Self::Cgroup(_) | Self::CgroupHigh(_) => 1,
+            Self::AddressSpace(_) => 2,
+        }
+    }
+
+    /// Returns the path of the cgroup above.
+    fn parent(&self) -> Option<&[u8]> {
+        match self {
+            Self::Cgroup(path) | Self::CgroupHigh(path) => with_ancestors(path).nth(1),
+            Self::Machine | Self::AddressSpace(_) => None,
+        }
     }
 }
 
@@ -131,17 +151,19 @@ struct Watched {
     /// Growth of the memory below nearer limits since this limit is watched, in bytes. It is added to the memory left to
     /// compensate for that growth.
     nearer: i64,
-    /// The cgroups whose limits are nearer, without those below them.
-    stopping: HashSet<Arc<[u8]>>,
+    /// The cgroups whose limits are nearer, without those below them, by their digests, sorted.
+    stopping: Vec<u64>,
 }
 
 impl Watched {
     /// Adds the memory left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
     /// the cgroup is gone.
-    fn push(&mut self, now: Duration, left: u64, stopping: HashSet<Arc<[u8]>>, grown: impl Fn(&[u8]) -> (i64, bool)) {
-        let gone = self.stopping.iter().filter(|path| grown(path).1);
-        let all = stopping.iter().chain(gone.filter(|path| !stopping.contains(*path)));
-        let growth = all.map(|path| grown(path).0).fold(0, i64::saturating_add);
+    fn push(&mut self, now: Duration, left: u64, mut stopping: Vec<u64>, grown: impl Fn(u64) -> (i64, bool)) {
+        stopping.sort_unstable();
+        // What is gone is not stopping now.
+        let gone = self.stopping.iter().filter(|digest| grown(**digest).1);
+        let all = stopping.iter().chain(gone);
+        let growth = all.map(|digest| grown(*digest).0).fold(0, i64::saturating_add);
         self.nearer = self.nearer.saturating_add(growth);
         (self.left, self.stopping) = (left, stopping);
         self.countdown.push(now, left.saturating_add_signed(self.nearer));
@@ -157,19 +179,68 @@ impl Watched {
 pub(super) struct DangerWatch {
     limits: BTreeMap<Limit, Watched>,
     rooms: BTreeMap<Arc<[u8]>, Room>,
+    /// The memory in use below each of the rooms, by the digest of its cgroup.
+    used: HashMap<u64, u64>,
+    /// The key of the digests.
+    key: RandomState,
     dangers: Vec<Danger>,
 }
 
-/// Returns the outermost of these cgroups that leave less than `left`: their limits are reached first.
-fn stopping<'a>(rooms: impl Iterator<Item = (&'a Arc<[u8]>, &'a Room)>, left: u64) -> HashSet<Arc<[u8]>> {
-    let mut found: HashSet<Arc<[u8]>> = HashSet::new();
-    // Each comes after its ancestors.
-    for (path, _) in rooms.filter(|(_, room)| room.left < left) {
-        if !with_ancestors(path).any(|above| found.contains(above)) {
-            found.insert(Arc::clone(path));
+/// The cgroups with rooms, each after its ancestors.
+struct Tree {
+    nodes: Vec<Node>,
+    /// The numbers of the outermost ones.
+    outermost: Vec<usize>,
+}
+
+struct Node {
+    digest: u64,
+    left: u64,
+    /// The least memory left of its ancestors.
+    left_above: u64,
+    /// The numbers of the next ones below.
+    below: Vec<usize>,
+}
+
+impl Tree {
+    fn new(key: &RandomState, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Self {
+        let (mut nodes, mut outermost): (Vec<Node>, Vec<usize>) = Default::default();
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
+        for (path, room) in rooms {
+            let (mut digest, mut above) = (None, None);
+            for next in digests(key, path) {
+                above = digest.and_then(|digest| numbers.get(&digest)).copied().or(above);
+                digest = Some(next);
+            }
+            let number = nodes.len();
+            let digest = digest.unwrap_or_default();
+            numbers.insert(digest, number);
+            let siblings = above.map_or(&mut outermost, |above: usize| &mut nodes[above].below);
+            siblings.push(number);
+            let left_above = above.map_or(u64::MAX, |above| nodes[above].left.min(nodes[above].left_above));
+            nodes.push(Node {
+                digest,
+                left: room.left,
+                left_above,
+                below: Vec::new(),
+            });
         }
+        Self { nodes, outermost }
     }
-    found
+
+    /// Returns the digests of the outermost cgroups that leave less than `left`, of these and those below them: their limits are reached
+    /// first.
+    fn stopping(&self, of: &[usize], left: u64) -> Vec<u64> {
+        let (mut found, mut open) = (Vec::new(), of.to_vec());
+        while let Some(node) = open.pop().map(|number| &self.nodes[number]) {
+            if node.left < left {
+                found.push(node.digest);
+            } else {
+                open.extend(&node.below);
+            }
+        }
+        found
+    }
 }
 
 impl DangerWatch {
@@ -177,11 +248,16 @@ impl DangerWatch {
     fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
         let now = snapshot.monotonic;
         let rooms = rooms(snapshot);
-        let before = std::mem::replace(&mut self.rooms, rooms);
+        let tree = Tree::new(&self.key, &rooms);
+        self.rooms = rooms;
         let rooms = &self.rooms;
-        let grown = |path: &[u8]| match (before.get(path), rooms.get(path)) {
-            (Some(before), Some(now)) => (now.used.cast_signed().saturating_sub(before.used.cast_signed()), false),
-            (Some(before), None) => (-before.used.cast_signed(), true),
+        let of_rooms = tree.nodes.iter().zip(rooms.values());
+        let used = of_rooms.map(|(node, room)| (node.digest, room.used)).collect();
+        let before = std::mem::replace(&mut self.used, used);
+        let used = &self.used;
+        let grown = |digest: u64| match (before.get(&digest), used.get(&digest)) {
+            (Some(before), Some(now)) => (now.cast_signed().saturating_sub(before.cast_signed()), false),
+            (Some(before), None) => (-before.cast_signed(), true),
             (None, _) => (0, false),
         };
         let machine = machine_headroom(snapshot);
@@ -201,20 +277,14 @@ impl DangerWatch {
         });
         if let Some(left) = machine {
             let watched = self.limits.entry(Limit::Machine).or_default();
-            watched.push(now, left, stopping(rooms.iter(), left), grown);
+            watched.push(now, left, tree.stopping(&tree.outermost, left), grown);
         }
         let mut nearest = HashSet::new();
-        for (path, room) in rooms {
-            let below = [&**path, b"/"].concat();
-            let inner = rooms.range::<[u8], _>((Bound::Excluded(&below[..]), Bound::Unbounded));
-            let inner = inner.take_while(|(path, _)| path.starts_with(&below));
+        for (node, (path, room)) in tree.nodes.iter().zip(rooms) {
             let watched = self.limits.entry(limit((path, room))).or_default();
-            watched.push(now, room.left, stopping(inner, room.left), grown);
+            watched.push(now, room.left, tree.stopping(&node.below, room.left), grown);
             // If the machine or a cgroup above is full first, that is the danger.
-            let outer = with_ancestors(path)
-                .skip(1)
-                .filter_map(|path| Some(rooms.get(path)?.left));
-            if outer.chain(machine).all(|left| left >= room.left) {
+            if node.left_above.min(machine.unwrap_or(u64::MAX)) >= room.left {
                 nearest.insert(limit((path, room)));
             }
         }
@@ -222,7 +292,7 @@ impl DangerWatch {
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 let watched = self.limits.entry(Limit::AddressSpace(*id)).or_default();
-                watched.push(now, left, HashSet::new(), grown);
+                watched.push(now, left, Vec::new(), grown);
             }
         }
         let limits = self.limits.iter_mut();
@@ -252,14 +322,23 @@ impl History {
 
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
-        let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
+        let mut forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
         // A machine that swaps in as much as it swaps out is not about to be full.
         let rates = (self.system.swap_in, self.system.swap_out);
         let is_even = matches!(rates, (Some(read), Some(written)) if read >= MIN_SWAP_IN && read * 2.0 >= written);
-        let forecasts = forecasts
-            .into_iter()
-            .filter(|(limit, _)| *limit != Limit::Machine || !is_even);
-        let dangers = forecasts.filter_map(|(limit, forecast)| {
+        forecasts.retain(|(limit, _)| *limit != Limit::Machine || !is_even);
+        order::sort_by(&mut forecasts, |(a, one), (b, other)| {
+            a.rank().cmp(&b.rank()).then(one.seconds().total_cmp(&other.seconds()))
+        });
+        // Each needs a search through all processes.
+        let mut of_parents: HashMap<Option<Box<[u8]>>, usize> = HashMap::new();
+        forecasts.retain(|(limit, _)| {
+            let count = of_parents.entry(limit.parent().map(Into::into)).or_default();
+            *count += 1;
+            *count <= MAX_OF_PARENT
+        });
+        forecasts.truncate(MAX_DANGERS);
+        let dangers = forecasts.into_iter().filter_map(|(limit, forecast)| {
             let taker = self.taker(snapshot, &limit, &forecast);
             let is_high = || {
                 taker
@@ -273,18 +352,7 @@ impl History {
                 forecast,
             })
         });
-        let mut dangers: Vec<_> = dangers.collect();
-        // Anyone can reserve address space, which costs nothing: such a danger must not take the place of another one.
-        let rank = |danger: &Danger| match danger.limit {
-            Limit::Machine => 0,
-            Limit::Cgroup(_) | Limit::CgroupHigh(_) => 1,
-            Limit::AddressSpace(_) => 2,
-        };
-        order::sort_by(&mut dangers, |a, b| {
-            let by_time = a.forecast.seconds().total_cmp(&b.forecast.seconds());
-            rank(a).cmp(&rank(b)).then(by_time)
-        });
-        self.danger_watch.dangers = dangers;
+        self.danger_watch.dangers = dangers.collect();
     }
 
     /// Returns the process or program that now grows fastest below a limit, and its pace.
@@ -313,8 +381,11 @@ impl History {
         let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
         let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
         let stopping = self.danger_watch.limits.get(limit).map(|watched| &watched.stopping);
-        let is_stopped =
-            |path: &[u8]| stopping.is_some_and(|all| with_ancestors(path).any(|above| all.contains(above)));
+        let key = &self.danger_watch.key;
+        let is_stopped = |path: &[u8]| {
+            stopping
+                .is_some_and(|all| !all.is_empty() && digests(key, path).any(|above| all.binary_search(&above).is_ok()))
+        };
         let limit_of = match limit {
             Limit::Cgroup(above) | Limit::CgroupHigh(above) => LimitOf::Cgroup(above),
             Limit::Machine | Limit::AddressSpace(_) => LimitOf::Machine,

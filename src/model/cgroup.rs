@@ -4,6 +4,16 @@ use std::time::Duration;
 
 use super::reading::{Missing, Reading};
 
+/// Length in bytes and number of levels beyond which a path is ignored. A forged tree or recording may contain any path, and each adds as
+/// many ancestors.
+const MAX_PATH: usize = 4096;
+const MAX_DEPTH: usize = 64;
+
+/// Returns true if a path is no longer and has no more levels than those of real cgroups.
+pub fn is_usual_path(path: &[u8]) -> bool {
+    path.len() <= MAX_PATH && path.split(|byte| *byte == b'/').count() <= MAX_DEPTH
+}
+
 /// Splits a cgroup path at the service manager of a user, if it is below one: `user@1000` for the component `user@1000.service`, and
 /// the path below that. The user chooses all names below it, so the outermost one counts.
 pub fn below_user_manager(path: &[u8]) -> Option<(&[u8], &[u8])> {

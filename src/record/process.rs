@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::model::cgroup::is_usual_path;
 use crate::model::held::share;
 use crate::model::memory::MemoryFigure;
 use crate::model::{
@@ -352,7 +353,9 @@ impl From<Process<'_>> for ProcessSample {
             uid: reasons.reading("uid", record.uid),
             user: reasons.bytes("user", record.user),
             owner,
-            cgroup: reasons.bytes("cgroup", record.cgroup),
+            cgroup: reasons
+                .bytes("cgroup", record.cgroup)
+                .and_then(|path: Arc<[u8]>| is_usual_path(&path).then_some(path).ok_or(Missing::Malformed)),
             unit: record.unit.map(|name| bytes(&name).into()),
             container,
             host: None,

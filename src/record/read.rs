@@ -10,6 +10,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::model::cgroup::is_usual_path;
 use crate::model::kill::OomKill;
 use crate::model::system::AccountingInputs;
 use crate::model::taker::Taker;
@@ -215,6 +216,7 @@ impl From<Fields<'_>> for Recorded {
             .cgroups
             .into_iter()
             .map(|(path, figures)| (bytes(&path).into(), figures.into()))
+            .filter(|(path, _): &(Arc<[u8]>, _)| is_usual_path(path))
             .collect();
         Self {
             monotonic: seconds(fields.monotonic_s),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::{Job, JobKey, RunningReads, job};
+use crate::model::cgroup::is_usual_path;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::cgroup::figures::{self, Extent};
 use crate::proc::cgroup::{Mounts, above};
@@ -26,10 +27,6 @@ const MOVING_LIMITS_HOLD: Duration = Duration::from_millis(1750);
 const USE_HOLDS: Duration = Duration::from_secs(10);
 /// Time for which mounts are valid. They hardly ever change.
 const MOUNTS_HOLD: Duration = Duration::from_secs(30);
-/// Length in bytes and number of levels beyond which a path is ignored. A forged tree may contain any path, and each
-/// adds as many ancestors.
-const MAX_PATH: usize = 4096;
-const MAX_DEPTH: usize = 64;
 
 type Published = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 
@@ -205,8 +202,7 @@ impl Cgroups {
 
     /// Marks a cgroup and its ancestors as used.
     fn mark_used(&mut self, path: &Arc<[u8]>) {
-        let depth = path.split(|b| *b == b'/').count();
-        if path.len() > MAX_PATH || depth > MAX_DEPTH {
+        if !is_usual_path(path) {
             return;
         }
         let mut at: &[u8] = path;
