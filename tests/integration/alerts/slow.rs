@@ -125,14 +125,21 @@ echo \"$ZMTOP_PID $ZMTOP_EVENT\" >> \"$1/told\"";
 
 #[test]
 fn what_waits_at_the_end_is_not_run() {
-    let mut receiver = Receiver::new(&format!("echo x >> \"$1/started\"; {SCRIPT}"), 20);
+    let mut receiver = Receiver::new(&format!("echo $$ >> \"$1/started\"; {SCRIPT}"), 20);
     receiver.advance(12, |_| true);
     let Receiver { dir, notifier, .. } = receiver;
     let started = dir.path().join("started");
-    until("four run", || std::fs::read(&started).is_ok_and(|text| text.len() == 8));
+    let pids = || std::fs::read_to_string(&started).unwrap_or_default();
+    until("four run", || pids().matches('\n').count() == 4);
     drop(notifier);
+    // One that has just started is killed a moment later.
+    let has_ended = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z"))
+    };
+    until("they have ended", || pids().lines().all(has_ended));
     std::fs::write(dir.path().join("go"), "").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(told(&dir.path().join("told")).is_empty());
-    assert_eq!(std::fs::read(&started).unwrap().len(), 8);
+    assert_eq!(pids().lines().count(), 4);
 }
