@@ -312,8 +312,8 @@ impl Samples {
         }
         let next = self.paths.len();
         let frames = self.frames + path.0.len();
-        let new = path.0.iter().filter(|place| !self.places.contains(place)).count();
-        if next >= MAX_PATHS || frames > MAX_FRAMES_OF_ALL || self.places.len() + new > MAX_PLACES {
+        let new: HashSet<&Place> = path.0.iter().filter(|place| !self.places.contains(place)).collect();
+        if next >= MAX_PATHS || frames > MAX_FRAMES_OF_ALL || self.places.len() + new.len() > MAX_PLACES {
             return None;
         }
         self.places.extend(&path.0);
@@ -394,7 +394,7 @@ impl Samples {
     }
 
     fn check(&mut self) {
-        let mut files_of: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+        let mut files_of = FilesOf::new();
         let mut order: Vec<(u32, u64)> = self.pages.keys().copied().collect();
         order.sort_unstable();
         let size = self.page_size;
@@ -427,17 +427,25 @@ impl Samples {
     }
 
     /// Notes whether a page is still there, by its entry in `pagemap`.
-    fn check_page(&mut self, key: (u32, u64), entry: u64, files_of: &mut HashMap<u32, Vec<(u64, u64)>>) {
+    fn check_page(&mut self, key: (u32, u64), entry: u64, files_of: &mut FilesOf) {
         let (pid, address) = key;
         let mut of_file = || {
             let read = || file_ranges(&self.proc, pid);
-            let ranges = files_of
-                .entry(pid)
-                .or_insert_with(|| self.files.timed(pid, read).unwrap_or_default());
+            let ranges = files_of.entry(pid).or_insert_with(|| self.files.timed(pid, read));
+            let ranges = ranges.as_ref()?;
             let after = ranges.partition_point(|(start, _)| *start <= address);
-            after.checked_sub(1).is_some_and(|at| address < ranges[at].1)
+            Some(after.checked_sub(1).is_some_and(|at| address < ranges[at].1))
         };
-        if entry & OF_FILE != 0 && entry & PRESENT != 0 && of_file() {
+        let is_of_file = if entry & OF_FILE != 0 && entry & PRESENT != 0 {
+            of_file()
+        } else {
+            Some(false)
+        };
+        let Some(is_of_file) = is_of_file else {
+            // Its mappings take too long to read.
+            return;
+        };
+        if is_of_file {
             self.drop_page(key);
         } else if let Some(page) = self.pages.get_mut(&key).filter(|page| page.state != State::Freed) {
             let is_there = entry & (PRESENT | SWAPPED) != 0;
@@ -577,6 +585,9 @@ fn is_remembered((pid, address): (u32, u64), thinning: u32) -> bool {
     let mixed = ((address >> 12) ^ (u64::from(pid) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     thinning == 0 || mixed >> (64 - thinning.min(63)) == 0
 }
+
+/// The ranges of mapped files of each process; `None` if they take too long to read.
+type FilesOf = HashMap<u32, Option<Vec<(u64, u64)>>>;
 
 fn read_maps(proc: &Path, pid: u32) -> Vec<u8> {
     let path = files::living(proc, pid).join("maps");

@@ -127,7 +127,7 @@ impl Episode {
         now.saturating_sub(self.last_sign) > calm
     }
 
-    /// Returns its time: of kills, that of the first of these, which is named.
+    /// Returns its time: for kills, the time of the first of `kills`, which is the one that is named.
     fn time_of(&self, kills: &[Kill]) -> SystemTime {
         let named = kills.first().filter(|_| self.kind == EventKind::Kill);
         named.map_or(self.time, |kill| kill.event.time)
@@ -430,7 +430,7 @@ impl Why {
 
     /// Adds the dangers and stalls of a snapshot.
     fn add_signs(&mut self, snapshot: &Arc<Snapshot>) {
-        let danger = self.history.dangers().first();
+        let danger = self.history.soonest_danger();
         let danger = danger.filter(|danger| danger.forecast.time() < URGENT);
         let stall = self.history.stalls().first();
         if danger.is_none() && stall.is_none() {
@@ -669,7 +669,7 @@ impl Why {
             if let Some(open) = self.open.take_if(|_| is_ending) {
                 let episode = Episode {
                     kind: EventKind::End,
-                    danger: self.history.dangers().first().cloned().or(open.danger),
+                    danger: self.history.soonest_danger().cloned().or(open.danger),
                     stall: open.stall,
                     ..Episode::new(EventKind::End, &last)
                 };

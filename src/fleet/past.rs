@@ -11,7 +11,7 @@ use super::answer::{Answer, time, whole};
 use super::clock::Clock;
 use super::query::Field;
 use super::source::FleetSource;
-use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock};
+use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock, parsing};
 use crate::history::{History, HistoryConfig};
 use crate::model::{Memory, Missing, ProcessSample, Snapshot, SystemSample, Walk};
 use crate::units;
@@ -34,7 +34,7 @@ struct Part {
     step: Duration,
 }
 
-/// Returns the number of values of a range, if there are so many rows.
+/// Returns the number of values of a range for so many rows.
 fn points_of(rows: usize) -> usize {
     (MAX_POINTS / rows.max(1)).clamp(6, 60)
 }
@@ -77,7 +77,7 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
         ))
     };
     for part in parts {
-        let past = Arc::new(Mutex::new(Past::new(start.clock)));
+        let past = Arc::new(Mutex::new(Past::new(start.clock).of_rows(start.rows)));
         let mut fields = Field::OF_PAST.to_vec();
         let mut wait = FIRST_RETRY;
         while let Err(why) = ask(&asker, start, part, &mut fields, &past).await {
@@ -133,11 +133,10 @@ async fn ask(
         let body = asker.link.server.ask("query_range", &form).await?;
         let (source, past) = (Arc::clone(&asker.source), Arc::clone(past));
         let taken = aside(move || {
-            // Before it is parsed, as in a round.
-            let source = lock(&source);
+            let _parsing = parsing();
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
-            past.take(&source, field, &answer);
+            past.take(&lock(&source), field, &answer);
             Ok::<_, String>(())
         });
         taken.await.map_err(|_| NOT_UNDERSTOOD)??;
@@ -150,8 +149,9 @@ async fn ask(
 pub struct Past {
     /// The clock of their times.
     clock: Clock,
-    /// The seconds of the server's clock that have values. Only so many are used: an answer may have any.
+    /// The seconds on the server's clock that have values, and their maximum number. An answer may have any number.
     moments: HashSet<u32>,
+    most: usize,
     points: Vec<Point>,
     /// The time of the newest sample of each host at each moment.
     sampled: HashMap<(u32, u32), Duration>,
@@ -174,15 +174,22 @@ impl Past {
         Self {
             clock,
             moments,
+            most: 2 * points_of(0),
             points,
             sampled,
         }
     }
 
+    /// Limits the moments to what is requested for so many rows. Servers may return some more.
+    #[must_use]
+    fn of_rows(mut self, rows: usize) -> Self {
+        self.most = 2 * points_of(rows);
+        self
+    }
+
     /// Adds an answer about the hosts and rows that the fleet has now. Ignores others, which have ended.
     pub fn take(&mut self, fleet: &FleetSource, field: Field, answer: &Answer<'_>) {
-        // Servers may return some more values than requested.
-        let most = 2 * points_of(fleet.last.as_ref().map_or(0, |last| last.rows().len()));
+        let most = self.most;
         for series in &answer.series {
             let moments = &mut self.moments;
             let mut is_used = |at: u32| moments.contains(&at) || moments.len() < most && moments.insert(at);

@@ -18,6 +18,7 @@ use crate::group::{GroupKey, RowKey};
 use crate::history::most::{LimitOf, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
+use crate::model::cgroup::below_user_manager;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
@@ -27,9 +28,11 @@ use crate::units::{self, Units};
 
 /// Width of a name in a text, in columns.
 const NAME_WIDTH: usize = 120;
-/// Maximum number of dangers, and of those below one cgroup, or of address spaces. A user may have any number of cgroups.
+/// Maximum number of dangers.
 const MAX_DANGERS: usize = 32;
-const MAX_OF_PARENT: usize = 16;
+/// Maximum number of dangers below the service manager of one user or else below one cgroup, and of address spaces. A user may have any
+/// number of cgroups.
+const MAX_OF_OWNER: usize = 16;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of that process is measured.
@@ -71,10 +74,13 @@ impl Limit {
         }
     }
 
-    /// Returns the path of the cgroup above.
-    fn parent(&self) -> Option<&[u8]> {
+    /// Returns the service manager of the user whose cgroup it is, or else the path of the cgroup above.
+    fn owner(&self) -> Option<&[u8]> {
         match self {
-            Self::Cgroup(path) | Self::CgroupHigh(path) => with_ancestors(path).nth(1),
+            Self::Cgroup(path) | Self::CgroupHigh(path) => {
+                let manager = below_user_manager(path).map(|(manager, _)| manager);
+                manager.or_else(|| with_ancestors(path).nth(1))
+            }
             Self::Machine | Self::AddressSpace(_) => None,
         }
     }
@@ -315,6 +321,14 @@ impl DangerWatch {
 }
 
 impl History {
+    /// Returns the danger that is reached first.
+    pub fn soonest_danger(&self) -> Option<&Danger> {
+        let seconds = |danger: &&Danger| danger.forecast.seconds();
+        self.dangers()
+            .iter()
+            .min_by(|one, other| seconds(one).total_cmp(&seconds(other)))
+    }
+
     /// Returns the dangers: the machine first, then cgroups, then address spaces; of each, the soonest first.
     pub fn dangers(&self) -> &[Danger] {
         &self.danger_watch.dangers
@@ -330,29 +344,33 @@ impl History {
         order::sort_by(&mut forecasts, |(a, one), (b, other)| {
             a.rank().cmp(&b.rank()).then(one.seconds().total_cmp(&other.seconds()))
         });
-        // Each needs a search through all processes.
-        let mut of_parents: HashMap<Option<Box<[u8]>>, usize> = HashMap::new();
-        forecasts.retain(|(limit, _)| {
-            let count = of_parents.entry(limit.parent().map(Into::into)).or_default();
-            *count += 1;
-            *count <= MAX_OF_PARENT
-        });
-        forecasts.truncate(MAX_DANGERS);
-        let dangers = forecasts.into_iter().filter_map(|(limit, forecast)| {
+        let (mut dangers, mut teeth) = (Vec::new(), 0);
+        let mut counts = HashMap::new();
+        for (limit, forecast) in forecasts {
+            let owner = limit.owner().map(<[u8]>::to_vec);
+            let count = counts.entry((limit.rank(), owner)).or_insert(0_usize);
+            if *count == MAX_OF_OWNER || forecast.is_tooth && teeth == MAX_DANGERS {
+                continue;
+            }
+            teeth += usize::from(forecast.is_tooth);
+            // It searches all processes.
             let taker = self.taker(snapshot, &limit, &forecast);
-            let is_high = || {
-                taker
-                    .as_ref()
-                    .is_some_and(|(key, _)| self.is_new_high(key, forecast.window))
-            };
-            (!forecast.is_tooth || is_high()).then(|| Danger {
-                place: taker.as_ref().and_then(|(key, _)| self.place(snapshot, key, &forecast)),
+            let key = taker.as_ref().map(|(key, _)| key);
+            if forecast.is_tooth && !key.is_some_and(|key| self.is_new_high(key, forecast.window)) {
+                continue;
+            }
+            *count += 1;
+            dangers.push(Danger {
+                place: key.and_then(|key| self.place(snapshot, key, &forecast)),
                 taker,
                 limit,
                 forecast,
-            })
-        });
-        self.danger_watch.dangers = dangers.collect();
+            });
+            if dangers.len() == MAX_DANGERS {
+                break;
+            }
+        }
+        self.danger_watch.dangers = dangers;
     }
 
     /// Returns the process or program that now grows fastest below a limit, and its pace.

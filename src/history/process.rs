@@ -23,8 +23,8 @@ const MIN_OBSERVED: Duration = Duration::from_secs(10);
 /// Minimum memory of a process that is asked whether it has really run exec. A smaller program may be replaced by one of its size.
 const MIN_KEPT: u64 = 64 << 20;
 /// Number of execs that begin the history of a process anew at any time: a service may be started by several programs, one after the other.
-const FREE_RESETS: u8 = 2;
-/// Minimum time since the last one for the next, which doubles with each, up to an hour.
+const FREE_RESETS: u8 = 3;
+/// Minimum time between the last of these execs and the next. It doubles with each, up to 64 minutes.
 const RESET_PAUSE: Duration = Duration::from_secs(15);
 const MAX_DOUBLINGS: u8 = 8;
 /// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
@@ -133,13 +133,14 @@ impl ProcessHistory {
     /// Begins anew after an exec.
     pub(super) fn start_again(&mut self, sample: &ProcessSample, now: Duration) {
         let kin = self.membership.kin;
-        let resets = self.resets.saturating_add(1);
+        let is_rare = now.saturating_sub(self.started_at.unwrap_or_default()) >= RESET_PAUSE * (1 << MAX_DOUBLINGS);
+        let resets = if is_rare { 0 } else { self.resets }.saturating_add(1);
         *self = Self::new(sample, Some(now), false);
         self.membership.kin = kin;
         self.resets = resets;
     }
 
-    /// Returns true if execs begin the history anew too often. A program that seems to run exec each few seconds (`PR_SET_MM_MAP`) would
+    /// Returns true if execs begin the history anew too often. A program that seems to run exec every few seconds (`PR_SET_MM_MAP`) would
     /// never be judged.
     pub(super) fn restarts_too_often(&self, now: Duration) -> bool {
         let since_last = now.saturating_sub(self.started_at.unwrap_or_default());

@@ -130,7 +130,7 @@ impl OomKill {
         matches!(self.cause(), KillCause::Machine | KillCause::Daemon)
     }
 
-    /// Returns where it comes from, as far as known: see [`forget_kills`].
+    /// Returns its origin, as far as it is known: see [`forget_kills`].
     pub fn origin(&self) -> Option<KillOrigin<'_>> {
         let victim = self.victim.as_ref();
         (!self.is_of_machine()).then(|| victim.map_or((None, &[][..]), OomVictim::origin))

@@ -67,7 +67,7 @@ impl LoggedKill {
         !self.victim.by_cgroup
     }
 
-    /// Returns where it comes from, as far as known: see [`forget_kills`].
+    /// Returns its origin, as far as it is known: see [`forget_kills`].
     pub fn origin(&self) -> Option<KillOrigin<'_>> {
         self.victim.by_cgroup.then(|| self.victim.origin())
     }

@@ -19,24 +19,56 @@ const MAX_OF_MACHINE: usize = 128 << 20;
 const MAX_STRING: usize = 64 << 10;
 /// What all processes may need, which are converted one by one. A process needs 8 KiB.
 const MAX_OF_PROCESSES: usize = 12 << 10 << 18;
-/// What a process may need as fields. One with as many open objects as are listed needs 100 KiB.
+/// The memory that the fields of a process may need. A process with the most open objects that are listed needs 100 KiB.
 pub(super) const MAX_OF_PROCESS: usize = 8 << 20;
 /// The most values of a line: 64 of each process, and those of the machine.
 const MAX_VALUES: usize = 64 * MAX_PROCESSES + (4 << 20);
 
-fn count(text: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
-    text.iter().filter(|byte| is_it(**byte)).count()
+/// What JSON text has outside of its strings.
+#[derive(Clone, Copy, Default)]
+struct Contents {
+    objects: usize,
+    /// The most values that it may have, without the objects.
+    values: usize,
+    /// The length of the longest string.
+    longest: usize,
+    len: usize,
 }
 
-/// Returns the most values that JSON text may have.
-fn values(text: &[u8]) -> usize {
-    count(text, |byte| matches!(byte, b',' | b'[' | b'{'))
+impl Contents {
+    fn of(text: &[u8]) -> Self {
+        let (mut found, mut start) = (Self::default(), None);
+        let mut bytes = text.iter().enumerate();
+        while let Some((at, byte)) = bytes.next() {
+            match (byte, start) {
+                (b'"', None) => start = Some(at),
+                (b'"', Some(begin)) => {
+                    found.longest = found.longest.max(at - begin);
+                    start = None;
+                }
+                // The next byte is escaped.
+                (b'\\', Some(_)) => drop(bytes.next()),
+                (b'{', None) => found.objects += 1,
+                (b',' | b'[', None) => found.values += 1,
+                _ => {}
+            }
+        }
+        if let Some(begin) = start {
+            found.longest = found.longest.max(text.len() - begin);
+        }
+        found.len = text.len();
+        found
+    }
+
+    /// Returns the memory that it may need as [`Value`]s.
+    const fn needed(self) -> usize {
+        self.objects * PER_OBJECT + self.values * PER_VALUE + self.len
+    }
 }
 
 /// Returns the memory that JSON text may need as [`Value`]s.
-pub(super) fn needed(text: &[u8]) -> usize {
-    let objects = count(text, |byte| byte == b'{');
-    objects * PER_OBJECT + (values(text) - objects) * PER_VALUE + text.len()
+pub(super) fn needed(text: &str) -> usize {
+    Contents::of(text.as_bytes()).needed()
 }
 
 /// Returns the memory of fields. An empty object counts, because a structure takes its place.
@@ -54,25 +86,6 @@ fn of_value(value: &Value) -> usize {
     }
 }
 
-/// Returns the length of the longest string in JSON text.
-fn longest_string(text: &[u8]) -> usize {
-    let (mut longest, mut start) = (0, None);
-    let mut bytes = text.iter().enumerate();
-    while let Some((at, byte)) = bytes.next() {
-        match (byte, start) {
-            (b'"', None) => start = Some(at),
-            (b'"', Some(begin)) => {
-                longest = longest.max(at - begin);
-                start = None;
-            }
-            // The next byte is escaped.
-            (b'\\', Some(_)) => drop(bytes.next()),
-            _ => {}
-        }
-    }
-    start.map_or(longest, |begin| longest.max(text.len() - begin))
-}
-
 /// Checks the memory of a part of a line.
 pub(super) fn check(needed: usize, most: usize) -> Result<(), RecordError> {
     let is_small = needed <= most;
@@ -87,29 +100,21 @@ pub(super) fn check_machine(fields: &Map<String, Value>) -> Result<(), RecordErr
 }
 
 /// Checks the memory that a line needs: a whole snapshot, or changes.
-pub(super) fn check_line(line: &[u8], is_changes: bool) -> Result<(), RecordError> {
-    /// The parts of which the sizes differ.
+pub(super) fn check_line(line: &[u8]) -> Result<(), RecordError> {
+    /// The part that may need more than the others together.
     #[derive(Deserialize)]
-    struct Parts<'a> {
-        #[serde(borrow)]
-        machine: Option<&'a RawValue>,
+    struct Large<'a> {
         #[serde(borrow)]
         processes: Option<&'a RawValue>,
     }
-    check(longest_string(line), MAX_STRING)?;
-    let all = needed(line);
-    if all <= MAX_OF_MACHINE {
+    let all = Contents::of(line);
+    check(all.longest, MAX_STRING)?;
+    if all.needed() <= MAX_OF_MACHINE {
         return Ok(());
     }
-    check(values(line), MAX_VALUES)?;
-    let parts: Parts<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
-    let of = |part: Option<&RawValue>| part.map_or(0, |part| needed(part.get().as_bytes()));
-    let of_processes = of(parts.processes);
+    check(all.values + all.objects, MAX_VALUES)?;
+    let large: Large<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
+    let of_processes = large.processes.map_or(0, |all| needed(all.get()));
     check(of_processes, MAX_OF_PROCESSES)?;
-    let of_machine = if is_changes {
-        of(parts.machine)
-    } else {
-        all - of_processes
-    };
-    check(of_machine, MAX_OF_MACHINE)
+    check(all.needed() - of_processes, MAX_OF_MACHINE)
 }

@@ -277,7 +277,7 @@ impl Rows {
     /// Applies changes to a process, which may be a new one; returns it.
     fn change(&mut self, id: Identity, changed: &RawValue) -> Result<ProcessSample, RecordError> {
         let damaged = |e| malformed(&e);
-        let needed = bounds::needed(changed.get().as_bytes());
+        let needed = bounds::needed(changed.get());
         bounds::check(needed, MAX_OF_PROCESS)?;
         let Some(row) = self.remove(id) else {
             self.insert(id, Row::Text(changed.to_owned()))?;
@@ -286,7 +286,7 @@ impl Rows {
         };
         let mut fields = match row {
             Row::Text(text) => {
-                bounds::check(bounds::needed(text.get().as_bytes()), MAX_OF_PROCESS)?;
+                bounds::check(bounds::needed(text.get()), MAX_OF_PROCESS)?;
                 serde_json::from_str(text.get()).map_err(damaged)?
             }
             Row::Fields(fields, _) => fields,
@@ -345,7 +345,7 @@ impl ChangeReader {
         if !is_changes(line) {
             self.state = None;
             self.whole.clear();
-            bounds::check_line(line, false)?;
+            bounds::check_line(line)?;
             let recorded = read(line)?;
             self.whole.extend_from_slice(line);
             return Ok(recorded);
@@ -358,7 +358,7 @@ impl ChangeReader {
     }
 
     fn apply(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
-        bounds::check_line(line, true)?;
+        bounds::check_line(line)?;
         let changed: ReadLine<'_> = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
         let mut state = match self.state.take() {
             Some(state) => state,

@@ -239,7 +239,7 @@ pub fn is_hung_up(wait: Duration) -> bool {
     fds[0].revents().intersects(gone)
 }
 
-/// The largest screen that is drawn. Each process with the terminal can set its size, and a screen of 65535 × 65535 needs 300 GB.
+/// The largest screen that is drawn. Any process on the terminal can set its size, and a screen of 65535 × 65535 needs 300 GB.
 const LARGEST: Size = Size::new(1000, 500);
 
 /// Returns the size of the screen: that of the terminal, at most [`LARGEST`].

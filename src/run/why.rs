@@ -185,7 +185,7 @@ const PEAKS: usize = 3;
 /// Maximum number of reboots that are read to find if memory was short.
 const DOUBTFUL: usize = 4;
 
-/// Maximum number of events that are read to find one that did harm. Only in a damaged or a forged recording, the last one did none.
+/// Maximum number of events that are read to find one that did harm. The last one did harm unless the recording is damaged or forged.
 const MOMENTS: usize = 8;
 
 /// The groups of a recording and the signs of short memory, by time. A recording may have a hundred thousand of each.
@@ -249,11 +249,9 @@ fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<System
         }
         _ => false,
     };
-    let mut found: Vec<_> = is_at_end.then_some(end).into_iter().collect();
     let incidents = index.incidents().iter().rev().filter(|incident| is_harm(incident));
-    found.extend(incidents.map(Incident::at).take(MOMENTS));
-    found.truncate(MOMENTS);
-    found
+    let ends = is_at_end.then_some(end).into_iter();
+    ends.chain(incidents.map(Incident::at)).take(MOMENTS).collect()
 }
 
 /// The part of a recording that is read.

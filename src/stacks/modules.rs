@@ -28,7 +28,7 @@ const MAX_SECTIONS: u64 = 128 << 20;
 const MAX_HEADERS: u64 = 4 << 20;
 /// The CPU time of a path, after which its outermost frames are left out.
 const MAX_UNWINDING: Duration = Duration::from_millis(20);
-/// The CPU time of all paths, and the inverse share of the time since the start that is added to it. Beyond it, only frame pointers are used.
+/// The CPU time of all paths, and the divisor of the time since the start that is added to it. Beyond it, only frame pointers are used.
 const MAX_UNWINDING_OF_ALL: Duration = Duration::from_secs(2);
 const SHARE_OF_UNWINDING: u32 = 50;
 /// The most frames of a path. Deeper ones are recursions.
@@ -43,7 +43,7 @@ const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
 
-/// The CPU time to read the mappings of a process and to prepare their files, after which no more of them are used, and the inverse share of
+/// The CPU time to read the mappings of a process and to prepare their files, after which no more of them are used, and the divisor of
 /// the time since the start that is added to it. A process may have thousands of mounts, and map a file as often as it likes.
 const MAX_OPENING: Duration = Duration::from_secs(2);
 const SHARE_OF_OPENING: u32 = 400;

@@ -172,7 +172,7 @@ struct Contents {
 }
 
 impl Contents {
-    /// Reads the headers of a file of the class and the byte order of this machine, as blazesym takes them.
+    /// Reads the headers of a file of the class and the byte order of this machine, the only ones that blazesym reads.
     fn of(file: &File) -> Option<Self> {
         let limited = Limited::new(file.try_clone().ok()?, MAX_HEADERS);
         let elf = Elf::parse(&limited)?;

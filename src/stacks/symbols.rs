@@ -29,7 +29,7 @@ use crate::proc::namespace::Namespace;
 const MAX_MAP: u64 = 64 << 20;
 /// Maximum number of functions of such a map: a hundred megabytes of memory.
 const MAX_FUNCTIONS: usize = 1 << 20;
-/// The CPU time for maps of generated code, and the inverse share of the time since the start that is added to it. A process may fork as
+/// The CPU time for maps of generated code, and the divisor of the time since the start that is added to it. A process may fork as
 /// often as it likes, and each fork may have a map.
 const MAX_READING: Duration = Duration::from_secs(2);
 const SHARE_OF_READING: u32 = 50;

@@ -15,7 +15,7 @@ const COARSE_SPAN: Duration = Duration::from_secs(3700);
 /// Maximum number of points of [`FINE_SPAN`]: a recording may have any times.
 const MAX_FINE: usize = 2000;
 /// Maximum memory of the limited cgroups of all points, in bytes. The oldest ones are dropped first.
-const MAX_LIMITED: usize = 64 << 20;
+const MAX_LIMITED: usize = 256 << 20;
 /// A victim may be gone from the last snapshots before its kill is seen.
 const SNAPSHOTS: usize = 4;
 

@@ -288,6 +288,17 @@ fn a_text_that_no_zmtop_writes_is_passed_over() {
 }
 
 #[test]
+fn names_of_brackets_need_no_more_memory_than_others() {
+    let lines = String::from_utf8(ndjson(&series(3))).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    let fields: String = ('a'..='j').fold(String::new(), |all, name| {
+        all + &format!("\"{name}\":\"{}\",", "{[,".repeat(20_000))
+    });
+    let line = lines[1].replacen('{', &format!("{{{fields}"), 1);
+    gives([lines[0], &line, lines[2], ""].join("\n").as_bytes(), &[1, 2, 3], &[]);
+}
+
+#[test]
 fn changes_that_need_too_much_memory_end_their_group() {
     let whole = String::from_utf8(ndjson(&series(1))).unwrap();
     let change = |fields: &str| {
