@@ -534,7 +534,8 @@ impl Indexed {
         let mut line = Vec::new();
         while let Ok(n @ 1..) = next_line(&mut lines, &mut line) {
             at += n;
-            let start = at - line.len() as u64;
+            // Of compressed lines, only the beginning has a place in the file.
+            let start = if is_compressed { 0 } else { at - line.len() as u64 };
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
             let is_full = |group: &Group, brief: &Brief| {
                 // A clock that was set back ends a group, so that its times ascend.

@@ -471,6 +471,19 @@ fn lines_are_indexed_too() {
 }
 
 #[test]
+fn compressed_lines_after_blank_ones_are_read() {
+    let mut lines = vec![b'\n'; 50_000];
+    for made in series(100, 5) {
+        lines.extend(ChangeWriter::default().line(&made));
+        lines.push(b'\n');
+    }
+    let (_folder, path) = file(&zstd::encode_all(&lines[..], 3).unwrap());
+    let recording = Recording::open(&path).unwrap();
+    let (snapshots, faults) = read(recording.read_group(0));
+    assert_eq!((seconds(&snapshots), faults), ((100..105).collect(), vec![]));
+}
+
+#[test]
 fn the_last_of_too_many_incidents_are_known() {
     let line = |second: u64, count: usize| {
         let incident = format!(
