@@ -469,16 +469,13 @@ impl Indexed {
             return Ok(());
         }
         // The lines have them, too.
-        let mut incidents = std::mem::take(&mut self.incidents);
-        let read = self.each_line(body, |brief| incidents.add(brief.incidents));
-        self.incidents = incidents;
-        read.map(drop)
+        Self::each_line(&self.file, body, |brief| self.incidents.add(brief.incidents)).map(drop)
     }
 
     /// Reads the lines of a group as far as they are not damaged. Returns true if they have no end.
-    fn each_line(&self, body: Range<u64>, mut read: impl FnMut(Brief)) -> io::Result<bool> {
+    fn each_line(file: &Arc<File>, body: Range<u64>, mut read: impl FnMut(Brief)) -> io::Result<bool> {
         let place = Place {
-            file: Arc::clone(&self.file),
+            file: Arc::clone(file),
             body,
             kind: Kind::Groups,
             is_complete: true,
@@ -498,13 +495,10 @@ impl Indexed {
     /// Adds a group without a summary: reads its lines.
     fn add_open(&mut self, boot: u32, body: Range<u64>) -> io::Result<()> {
         let mut header = Header::empty(boot);
-        let mut incidents = std::mem::take(&mut self.incidents);
-        let read = self.each_line(body.clone(), |brief| {
+        let is_cut = Self::each_line(&self.file, body.clone(), |brief| {
             header.add(&brief);
-            incidents.add(brief.incidents);
-        });
-        self.incidents = incidents;
-        let is_cut = read?;
+            self.incidents.add(brief.incidents);
+        })?;
         // One without a whole line is damaged, which reading it reports.
         if let Some(last) = self.groups.last().filter(|_| header.snapshots == 0) {
             (header.from, header.to) = (last.to, last.to);
