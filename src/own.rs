@@ -44,7 +44,7 @@ pub fn raise_open_files_limit() -> Option<u64> {
 /// Sets `oom_score_adj`. Call it before capabilities are given up, while there is only one thread.
 ///
 /// # Errors
-/// Why the kernel refuses, in words.
+/// The kernel's reason, in words.
 pub fn set_oom_score_adj(value: i16) -> Result<(), String> {
     let mut is_lower = false;
     let mut set = || {
@@ -90,7 +90,7 @@ impl Drop for Unprivileged {
 /// lock later mappings, but then allocations beyond the limit on locked memory would fail in a thread without `CAP_IPC_LOCK`.
 ///
 /// # Errors
-/// Why the kernel refuses, in words.
+/// The kernel's reason, in words.
 pub fn lock_memory() -> Result<(), String> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::OutOfMemory => {

@@ -6,6 +6,7 @@
 //!
 //! The code of a process is its own choice, so that its files may be hostile: this runs in a process that does nothing else.
 
+mod budget;
 mod modules;
 pub mod ranges;
 mod sections;

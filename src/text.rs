@@ -107,6 +107,15 @@ fn enough(bytes: &[u8], columns: usize) -> &[u8] {
     &bytes[..end]
 }
 
+/// Returns as many whole characters of a text as `most` bytes hold.
+pub fn prefix(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// Returns the escape of a character that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control characters,
 /// `\u{…}` for all others.
 pub fn escaped(c: char) -> Cow<'static, str> {

@@ -13,6 +13,7 @@ use crate::group::RowKey;
 use crate::history::dangers::Limit;
 use crate::model::Snapshot;
 use crate::record::{Incident, IncidentKind};
+use crate::text;
 use crate::units::{self, Units};
 
 /// A limit that is nearer is worth a line.
@@ -89,7 +90,7 @@ impl LastWords {
                 0 => String::new(),
                 more => format!("; {more} more kills before"),
             };
-            lines.push(cut(text + &more + &machine(snapshot)));
+            lines.push(text::prefix(&(text + &more + &machine(snapshot)), LastWords::MOST).into());
         }
         lines
     }
@@ -123,14 +124,4 @@ fn machine(snapshot: &Snapshot) -> String {
         text.push(format!(", swap {free} of {total} free"));
     }
     text.concat()
-}
-
-/// Cuts a line to [`LastWords::MOST`] bytes.
-fn cut(mut line: String) -> String {
-    let mut end = line.len().min(LastWords::MOST);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    line.truncate(end);
-    line
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -140,12 +141,12 @@ impl Labels<'_> {
 
 /// Returns the first [`MAX_LABEL`] bytes of the value of a label.
 fn shortened(value: Cow<'_, str>) -> Cow<'_, str> {
-    let most = value.len().min(MAX_LABEL);
-    let end = (0..=most).rev().find(|end| value.is_char_boundary(*end)).unwrap_or(0);
     match value {
-        _ if end == value.len() => value,
-        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
-        Cow::Owned(text) => Cow::Owned(text[..end].into()),
+        Cow::Borrowed(value) => text::prefix(value, MAX_LABEL).into(),
+        Cow::Owned(mut value) => {
+            value.truncate(text::prefix(&value, MAX_LABEL).len());
+            value.into()
+        }
     }
 }
 
@@ -177,6 +178,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     }
 }
 
+/// Deserializes the elements of a list until `take` returns false, and ignores the others.
+fn take_each<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    expected: &'static str,
+    take: impl FnMut(T) -> bool,
+) -> Result<(), D::Error> {
+    struct List<F, T>(F, &'static str, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, F: FnMut(T) -> bool> Visitor<'de> for List<F, T> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+            while let Some(element) = list.next_element()? {
+                if !(self.0)(element) {
+                    break;
+                }
+            }
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(())
+        }
+    }
+    deserializer.deserialize_seq(List(take, expected, PhantomData))
+}
+
 /// The series of an answer, until they are too many.
 #[derive(Default)]
 struct Found<'a> {
@@ -186,29 +214,14 @@ struct Found<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Found<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Found<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("series")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found<'de>, A::Error> {
-                let (mut found, mut labels) = (Found::default(), 0);
-                while let Some(series) = list.next_element::<Series<'de>>()? {
-                    labels += series.labels.0.len();
-                    found.series.push(series);
-                    if found.series.len() > MAX_SERIES || labels > MAX_LABELS_OF_ALL {
-                        found.is_too_many = true;
-                        break;
-                    }
-                }
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(found)
-            }
-        }
-        deserializer.deserialize_seq(List)
+        let (mut found, mut labels) = (Found::default(), 0);
+        take_each(deserializer, "series", |series: Series<'de>| {
+            labels += series.labels.0.len();
+            found.series.push(series);
+            found.is_too_many = found.series.len() > MAX_SERIES || labels > MAX_LABELS_OF_ALL;
+            !found.is_too_many
+        })?;
+        Ok(found)
     }
 }
 
@@ -218,30 +231,15 @@ struct Warnings(Vec<String>);
 
 impl<'de> Deserialize<'de> for Warnings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Warnings;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("warnings")
+        let mut warnings = Vec::new();
+        take_each(deserializer, "warnings", |Text(warning)| {
+            let warning = safe(&warning);
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Warnings, A::Error> {
-                let mut warnings = Vec::new();
-                while warnings.len() < MAX_WARNINGS {
-                    let Some(Text(warning)) = list.next_element()? else {
-                        return Ok(Warnings(warnings));
-                    };
-                    let warning = safe(&warning);
-                    if !warnings.contains(&warning) {
-                        warnings.push(warning);
-                    }
-                }
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Warnings(warnings))
-            }
-        }
-        deserializer.deserialize_seq(List)
+            warnings.len() < MAX_WARNINGS
+        })?;
+        Ok(Self(warnings))
     }
 }
 

@@ -170,7 +170,7 @@ impl Blocks {
     const LEN: u64 = (Self::ITEMS + 2) * 8;
 }
 
-/// What is to be followed.
+/// A step that is still to be done.
 #[derive(Clone, Copy)]
 enum Todo {
     References(References),

@@ -49,7 +49,7 @@ pub(super) struct ProcessHistory {
     pub(super) malloc: Option<Box<InUse>>,
     /// Its heap is not taken into account.
     is_judged_whole: bool,
-    /// How often an exec began its history anew.
+    /// The number of times that an exec began its history anew.
     resets: u8,
     pub(super) membership: Membership,
     /// The second at which it is scheduled to be pushed.

@@ -67,7 +67,7 @@ struct Known {
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     bytes: u64,
-    /// What precedes it: nothing, `at least ` or `at most `.
+    /// The text before it: nothing, `at least ` or `at most `.
     bound: &'static str,
 }
 

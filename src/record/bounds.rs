@@ -12,19 +12,19 @@ use super::read::{RecordError, malformed};
 /// structures into which they are converted.
 const PER_OBJECT: usize = 640;
 const PER_VALUE: usize = 64;
-/// What the fields of the machine may need. Ten thousand cgroups need 40 MiB.
+/// The memory that the fields of the machine may need. Ten thousand cgroups need 40 MiB.
 const MAX_OF_MACHINE: usize = 128 << 20;
 /// The longest string, in bytes of JSON. The longest that zmtop writes are paths and command lines, of 4 KiB before escapes. Some are
 /// kept for long.
 const MAX_STRING: usize = 64 << 10;
-/// What all processes may need, which are converted one by one. A process needs 8 KiB.
+/// The memory that all processes may need, which are converted one by one. A process needs 8 KiB.
 const MAX_OF_PROCESSES: usize = 12 << 10 << 18;
 /// The memory that the fields of a process may need. A process with the most open objects that are listed needs 100 KiB.
 pub(super) const MAX_OF_PROCESS: usize = 8 << 20;
 /// The most values of a line: 64 of each process, and those of the machine.
 const MAX_VALUES: usize = 64 * MAX_PROCESSES + (4 << 20);
 
-/// What JSON text has outside of its strings.
+/// The counts of brackets and commas of JSON text outside of its strings.
 #[derive(Clone, Copy, Default)]
 struct Contents {
     objects: usize,

@@ -371,7 +371,7 @@ impl ChangeReader {
     }
 }
 
-/// What identifies a process in its record.
+/// The fields that identify a process in its record.
 #[derive(Deserialize)]
 struct Key {
     pid: u32,

@@ -1,6 +1,5 @@
 //! The address space of a process: which file each piece of code comes from, and how to unwind it.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -8,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
 
+use super::budget::Budget;
 use super::ranges::Ranges;
 use super::unwind_info;
 use crate::proc::clock::thread_time;
@@ -239,12 +239,10 @@ pub(super) struct Files {
     room: u64,
     /// Bytes of sections without an index that may still be indexed.
     without_index: usize,
-    /// The CPU time that each process took for its files, and all together.
-    spent: HashMap<u32, Duration>,
-    spent_by_all: Duration,
-    /// The CPU time that unwinding took.
-    unwinding: Cell<Duration>,
-    begun: Instant,
+    /// The CPU time for the files of each process, and of all together.
+    opening: HashMap<u32, Budget>,
+    opening_of_all: Budget,
+    unwinding: Budget,
 }
 
 impl Default for Files {
@@ -254,10 +252,9 @@ impl Default for Files {
             known: HashMap::new(),
             room: MAX_SECTIONS,
             without_index: MAX_WITHOUT_INDEX_OF_ALL,
-            spent: HashMap::new(),
-            spent_by_all: Duration::ZERO,
-            unwinding: Cell::default(),
-            begun: Instant::now(),
+            opening: HashMap::new(),
+            opening_of_all: Budget::new(MAX_OPENING_OF_ALL, SHARE_OF_OPENING_OF_ALL),
+            unwinding: Budget::new(MAX_UNWINDING_OF_ALL, SHARE_OF_UNWINDING),
         }
     }
 }
@@ -275,10 +272,8 @@ impl Files {
 
     /// Returns true if more CPU time may be used for the files of a process.
     fn has_time(&self, pid: u32) -> bool {
-        let elapsed = self.begun.elapsed();
-        let most = MAX_OPENING + elapsed / SHARE_OF_OPENING;
-        let most_of_all = MAX_OPENING_OF_ALL + elapsed / SHARE_OF_OPENING_OF_ALL;
-        self.spent.get(&pid).is_none_or(|spent| *spent < most) && self.spent_by_all < most_of_all
+        let budgets = self.opening.get(&pid).into_iter().chain([&self.opening_of_all]);
+        budgets.map(Budget::left).all(|left| !left.is_zero())
     }
 
     /// Reads something of a process, if more CPU time may be used for it.
@@ -289,22 +284,17 @@ impl Files {
         Some(found)
     }
 
-    /// Returns the CPU time that unwinding may still take.
-    fn left_for_unwinding(&self) -> Duration {
-        let most = MAX_UNWINDING_OF_ALL + self.begun.elapsed() / SHARE_OF_UNWINDING;
-        most.saturating_sub(self.unwinding.get())
-    }
-
     /// Forgets the CPU time of processes that have ended.
     pub(super) fn forget(&mut self, has_ended: impl Fn(u32) -> bool) {
-        self.spent.retain(|pid, _| !has_ended(*pid));
+        self.opening.retain(|pid, _| !has_ended(*pid));
     }
 
     /// Charges the CPU time since `begun` to a process.
     fn charge(&mut self, pid: u32, begun: Duration) {
-        let time = thread_time().saturating_sub(begun);
-        *self.spent.entry(pid).or_default() += time;
-        self.spent_by_all += time;
+        let own = self.opening.entry(pid);
+        own.or_insert_with(|| Budget::new(MAX_OPENING, SHARE_OF_OPENING))
+            .charge(begun);
+        self.opening_of_all.charge(begun);
     }
 
     fn find(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
@@ -490,7 +480,7 @@ impl Space {
         let (mut frames, mut found, mut left) = (Vec::new(), 0, MAX_SEARCHED_OF_PATH);
         let mut next = FrameAddress::from_instruction_pointer(registers.ip);
         let begun = thread_time();
-        let most = files.left_for_unwinding().min(MAX_UNWINDING);
+        let most = files.unwinding.left().min(MAX_UNWINDING);
         let mut is_cut = loop {
             frames.push(next);
             // Each instruction of an entry takes time, and a program chooses them.
@@ -516,9 +506,7 @@ impl Space {
                 None => break false,
             }
         };
-        files
-            .unwinding
-            .set(files.unwinding.get() + thread_time().saturating_sub(begun));
+        files.unwinding.charge(begun);
         let last = frames.last().map(|frame| frame.address());
         places.extend(
             frames

@@ -12,7 +12,7 @@ use object::elf;
 
 use crate::proc::elf::{Elf, Headers, Limited, Part, Section};
 
-/// What the symbols and the debug information of all files together may need, in bytes.
+/// The memory, in bytes, that the symbols and the debug information of all files together may still use.
 #[derive(Debug)]
 pub(super) struct Room {
     /// Debug information that is unpacked in memory.
@@ -24,7 +24,7 @@ pub(super) struct Room {
     copies_of_all: u64,
 }
 
-/// What the copies of a user's files may need, those of all users, and the largest file that is copied as a whole.
+/// The most bytes of the copies of a user's files, of those of all users, and of a file that is copied as a whole.
 const MAX_COPIES: u64 = 96 << 20;
 const MAX_COPIES_OF_ALL: u64 = 128 << 20;
 const MAX_WHOLE_COPY: u64 = 32 << 20;
@@ -161,7 +161,7 @@ pub(super) fn readable(file: &File, room: &mut Room, deadline: Instant) -> Reada
     Readable::All
 }
 
-/// What is known of a file without its contents.
+/// The headers of a file, and which of its sections are used.
 struct Contents {
     kind: elf::FileType,
     headers: Headers,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 
+use super::budget::Budget;
 use super::modules::{CodeFile, FileId, Files, Place, build_id_of};
 use super::sections::{Readable, Room, copy_of_unsafe, readable};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
@@ -42,9 +43,8 @@ pub(super) struct Names {
     symbols: Symbols,
     /// The files whose debug information needs too much memory.
     too_large: HashSet<FileId>,
-    /// The CPU time that maps of generated code took.
-    reading: Duration,
-    begun: Instant,
+    /// The CPU time for maps of generated code.
+    reading: Budget,
 }
 
 impl Default for Names {
@@ -53,8 +53,7 @@ impl Default for Names {
             known: HashMap::new(),
             symbols: Symbols::default(),
             too_large: HashSet::new(),
-            reading: Duration::ZERO,
-            begun: Instant::now(),
+            reading: Budget::new(MAX_READING, SHARE_OF_READING),
         }
     }
 }
@@ -96,13 +95,12 @@ impl Names {
                 Place::Address(pid, address) => {
                     if generated.as_ref().is_none_or(|(of, _)| *of != pid) {
                         generated = None;
-                        let most = MAX_READING + self.begun.elapsed() / SHARE_OF_READING;
-                        if self.reading >= most || Instant::now() >= deadline {
+                        if self.reading.left().is_zero() || Instant::now() >= deadline {
                             continue;
                         }
                         let begun = thread_time();
                         generated = Some((pid, GeneratedCode::read(proc, pid)));
-                        self.reading += thread_time().saturating_sub(begun);
+                        self.reading.charge(begun);
                     }
                     // A runtime may write the name later.
                     let Some(function) = generated.as_ref().and_then(|(_, code)| code.find(address)) else {
@@ -168,7 +166,7 @@ struct Symbols {
     symbolizer: Symbolizer,
     /// The files with symbols for each file.
     sources: HashMap<FileId, Sources>,
-    /// What may still be read.
+    /// The room for what is still to be read.
     room: Room,
 }
 

@@ -31,7 +31,7 @@ pub struct Layout {
     pub graph: Rect,
     /// The newest OOM kill.
     pub kills: Rect,
-    /// Where tasks wait for memory.
+    /// The cgroup, or the machine, whose tasks wait for memory.
     pub stall: Rect,
     /// The limits that are reached soonest, one a line.
     pub dangers: Rect,

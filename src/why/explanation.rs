@@ -227,7 +227,7 @@ pub struct Explanation {
     /// Processes with a high peak that came and went between snapshots, in the minutes before, or at any time if nothing
     /// happened. The highest peak first.
     pub brief: Vec<Exit>,
-    /// Why such processes could not be seen, if there are none.
+    /// The reason why such processes could not be seen, if there are none.
     pub unseen: Option<Missing>,
     /// The time in which they grew.
     pub span: Duration,
