@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -205,9 +205,12 @@ impl Pinned {
     /// Sets the niceness of all threads. Threads started later inherit it.
     fn set_nice(&self, value: i32) -> Result<(), ActError> {
         for thread in self.threads()? {
-            // The kernel takes a number here, not a pidfd. Verify right before each call that it still belongs to this
-            // process.
+            // The kernel takes a number here, not a pidfd. Check right before each call that it still is a thread of this process.
             self.ensure_running()?;
+            let own = rustix::fs::statat(&self.dir, format!("task/{thread}"), AtFlags::empty());
+            if own.is_err() && thread.cast_unsigned() != self.id.pid {
+                continue;
+            }
             match rustix::process::setpriority_process(Pid::from_raw(thread), value) {
                 // The thread has exited in between.
                 Err(Errno::SRCH) if thread.cast_unsigned() != self.id.pid => {}

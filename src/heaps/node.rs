@@ -7,12 +7,12 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use procfs::net::TcpState;
+use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, Process};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -143,33 +143,33 @@ impl Node {
         collects: bool,
         wait: impl FnOnce(),
     ) -> (Result<Sampled, Refusal>, Option<u16>) {
-        let (port, was_open) = match self.open_inspector() {
+        let (address, was_open) = match self.open_inspector() {
             Ok(found) => found,
             Err(why) => return (Err(why), None),
         };
-        let sampled = Session::start(self, port, limit).and_then(|mut session| {
+        let sampled = Session::start(self, address, limit).and_then(|mut session| {
             let sampled = session.sample(collects, wait);
             if !was_open {
                 session.close_inspector();
             }
             sampled
         });
-        let left_open = (!was_open && !self.is_closed(port)).then_some(port);
+        let left_open = (!was_open && !self.is_closed(address)).then_some(address.port());
         (sampled, left_open)
     }
 
-    /// Returns the port of the inspector, and true if it was open before.
-    fn open_inspector(&self) -> Result<(u16, bool), Refusal> {
+    /// Returns the address of the inspector, and true if it was open before.
+    fn open_inspector(&self) -> Result<(SocketAddr, bool), Refusal> {
         let status = std::fs::read(self.dir.join("status"))?;
         let status = Status::parse(&status).ok_or(Refusal::NotUnderstood)?;
         if status.is_stopped {
             return Err(Refusal::Stopped);
         }
-        let before = self.ports()?;
+        let before = self.listeners()?;
         let arguments = std::fs::read(self.dir.join("cmdline"))?;
-        let configured = configured_port(&arguments);
-        if let Some(port) = configured.or(Some(PORT)).filter(|port| before.contains(port)) {
-            return Ok((port, true));
+        let port = configured_port(&arguments).unwrap_or(PORT);
+        if let Some(address) = before.iter().filter(|address| address.port() == port).min() {
+            return Ok((*address, true));
         }
         if !status.handles(Signal::USR1) {
             return Err(Refusal::NoHandler);
@@ -178,17 +178,23 @@ impl Node {
         let deadline = Instant::now() + OPENING;
         while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));
-            if let Some(port) = self.ports()?.difference(&before).next() {
-                return Ok((*port, false));
+            if let Some(address) = self.listeners()?.difference(&before).min() {
+                return Ok((*address, false));
             }
         }
         Err(Refusal::NotOpened)
     }
 
-    /// Returns the ports on which it listens.
-    fn ports(&self) -> Result<HashSet<u16>, Refusal> {
+    /// Returns the addresses on which it listens.
+    fn listeners(&self) -> Result<HashSet<SocketAddr>, Refusal> {
+        let listening = |entry: &TcpNetEntry| entry.state == TcpState::Listen;
+        Ok(self.sockets(listening)?.map(|entry| entry.local_address).collect())
+    }
+
+    /// Returns those of its TCP sockets that fulfil a condition.
+    fn sockets(&self, fulfils: impl Fn(&TcpNetEntry) -> bool) -> Result<impl Iterator<Item = TcpNetEntry>, Refusal> {
         let process = Process::new_with_root(self.dir.clone())?;
-        let sockets: HashSet<u64> = process
+        let own: HashSet<u64> = process
             .fd()?
             .filter_map(|fd| match fd.ok()?.target {
                 FDTarget::Socket(inode) => Some(inode),
@@ -196,14 +202,21 @@ impl Node {
             })
             .collect();
         let entries = process.tcp()?.into_iter().chain(process.tcp6().unwrap_or_default());
-        let own = entries.filter(|entry| entry.state == TcpState::Listen && sockets.contains(&entry.inode));
-        Ok(own.map(|entry| entry.local_address.port()).collect())
+        Ok(entries.filter(move |entry| own.contains(&entry.inode) && fulfils(entry)))
     }
 
-    /// Connects to a port on the loopback interface of the process, which may be in a container.
-    fn connect(&self, port: u16) -> Result<TcpStream, Refusal> {
+    /// Returns true if the process has the other end of a connection that was accepted. Another program may listen on the same port of
+    /// another address, or may have come to listen on this one.
+    fn owns(&self, stream: &TcpStream) -> Result<bool, Refusal> {
+        let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let ends = [stream.peer_addr()?, stream.local_addr()?].map(plain);
+        let is_it = |entry: &TcpNetEntry| [entry.local_address, entry.remote_address].map(plain) == ends;
+        Ok(self.sockets(is_it)?.next().is_some())
+    }
+
+    /// Connects to an address of the process, which may be in a container.
+    fn connect(&self, address: SocketAddr) -> Result<TcpStream, Refusal> {
         let name_space = |dir: &Path| std::fs::read_link(dir.join("ns/net"));
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let stream = if name_space(&self.dir)? == name_space(Path::new("/proc/self"))? {
             TcpStream::connect_timeout(&address, OPENING)?
         } else {
@@ -219,12 +232,12 @@ impl Node {
         Ok(stream)
     }
 
-    /// Waits until a port is closed. Returns false if it stays open.
-    fn is_closed(&self, port: u16) -> bool {
+    /// Waits until it no longer listens on an address. Returns false if it goes on.
+    fn is_closed(&self, address: SocketAddr) -> bool {
         let deadline = Instant::now() + OPENING;
         loop {
             // A process that ended listens no longer.
-            if !self.ports().is_ok_and(|ports| ports.contains(&port)) {
+            if !self.listeners().is_ok_and(|listeners| listeners.contains(&address)) {
                 return true;
             }
             if Instant::now() >= deadline {
@@ -307,23 +320,32 @@ struct Session {
 }
 
 impl Session {
-    /// Connects to the first target of an inspector: the main thread.
-    fn start(node: &Node, port: u16, limit: Duration) -> Result<Self, Refusal> {
+    /// Connects to the first target of an inspector: the main thread. `address` is one on which the program listens.
+    fn start(node: &Node, address: SocketAddr, limit: Duration) -> Result<Self, Refusal> {
         let deadline = Instant::now() + limit;
+        let ip = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let address = SocketAddr::new(ip, address.port());
         let connect = || {
-            let stream = node.connect(port)?;
+            let stream = node.connect(address)?;
             Ok::<_, Refusal>(Timed { stream, deadline })
         };
-        let target = target(connect()?, port)?;
+        let target = target(connect()?, address)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_ANSWER))
             .max_frame_size(Some(MAX_ANSWER));
-        let url = format!("ws://127.0.0.1:{port}/{target}");
+        let url = format!("ws://{address}/{target}");
         let socket = tungstenite::client::client_with_config(url, connect()?, Some(config));
         let (socket, _) = socket.map_err(|error| match error {
             HandshakeError::Failure(error) => error.into(),
             HandshakeError::Interrupted(_) => Refusal::NotUnderstood,
         })?;
+        if !node.owns(&socket.get_ref().stream)? {
+            return Err(Refusal::NotUnderstood);
+        }
         Ok(Self {
             socket,
             limit,
@@ -442,10 +464,10 @@ struct Target {
 }
 
 /// Asks an inspector for its first target, and returns the path to connect to.
-fn target(mut stream: Timed, port: u16) -> Result<String, Refusal> {
+fn target(mut stream: Timed, address: SocketAddr) -> Result<String, Refusal> {
     write!(
         stream,
-        "GET /json/list HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        "GET /json/list HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
     )?;
     let mut answer = Vec::new();
     let mut buffer = [0; 4096];

@@ -24,7 +24,7 @@ pub(super) const MAX_OF_PROCESS: usize = 8 << 20;
 /// The most values of a line: 64 of each process, and those of the machine.
 const MAX_VALUES: usize = 64 * MAX_PROCESSES + (4 << 20);
 
-/// The counts of brackets and commas of JSON text outside of its strings.
+/// The size of JSON text: its objects, its other values, and its longest string.
 #[derive(Clone, Copy, Default)]
 struct Contents {
     objects: usize,

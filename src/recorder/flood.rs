@@ -16,6 +16,8 @@ use crate::model::{Facts, Identity, Memory, Missing, ProcessSample, Snapshot};
 const MIN_SPAN: Duration = Duration::from_secs(12 * 3600);
 /// The size of a folder divided by the bytes that may be written to it at once.
 const BURSTS: f64 = 8.0;
+/// The share of the space that only important snapshots use, if there is no other.
+const RESERVED: f64 = 0.125;
 /// Minimum length of the changes from one snapshot to the next for command lines to be limited, in bytes.
 const LARGE: usize = 64 << 10;
 /// Time for which they are limited afterwards.
@@ -30,21 +32,33 @@ const MAX_NAME: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Space {
     left: f64,
+    /// The bytes for important snapshots.
+    reserved: f64,
     filled: Option<Duration>,
 }
 
 impl Space {
-    /// Returns true if a snapshot may be written, to a folder of at most `size` bytes. An important one may use bytes of the future.
+    /// Returns true if a snapshot may be written, to a folder of at most `size` bytes. An important one may use the reserved bytes. Those
+    /// of others stay: any user can cause events that make a snapshot important, as often as it likes.
     pub(super) fn has_room(&mut self, now: Duration, size: u64, is_important: bool) -> bool {
         let burst = size as f64 / BURSTS;
-        let rate = size as f64 / MIN_SPAN.as_secs_f64();
         let since = self.filled.replace(now).map(|filled| now.saturating_sub(filled));
-        self.left = since.map_or(burst, |since| rate.mul_add(since.as_secs_f64(), self.left).min(burst));
-        self.left > if is_important { -burst } else { 0.0 }
+        // The buckets are full at first.
+        let new = since.map_or(f64::INFINITY, |since| {
+            size as f64 * since.as_secs_f64() / MIN_SPAN.as_secs_f64()
+        });
+        self.left = (self.left + new * (1.0 - RESERVED)).min(burst);
+        self.reserved = (self.reserved + new * RESERVED).min(burst);
+        self.left > 0.0 || (is_important && self.reserved > 0.0)
     }
 
     pub(super) fn spend(&mut self, bytes: usize) {
-        self.left -= bytes as f64;
+        let bucket = if self.left > 0.0 {
+            &mut self.left
+        } else {
+            &mut self.reserved
+        };
+        *bucket -= bytes as f64;
     }
 }
 

@@ -273,7 +273,7 @@ impl Context {
         let needs_command = self.needs.contains(Needs::COMMAND_LINE);
         if needs_command {
             // One read suffices, unless the command line is longer than the buffer.
-            let line = target.open(proc, b"cmdline").and_then(|fd| files::read_once(fd, buf));
+            let line = target.retry(proc, || files::read_once(target.open(proc, b"cmdline")?, buf));
             facts.cmdline = line.map(|len| pid::cmdline(&buf[..len])).map_err(files::reason);
         }
         let id = Identity { pid, starttime: 0 };
@@ -306,7 +306,8 @@ impl Context {
         }
         if self.needs.contains(Needs::USER) {
             // The effective user owns the directory (`task_dump_owner` of `fs/proc/base.c`).
-            let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+            let owner = || target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+            let owner = target.retry(proc, owner);
             facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
             let account = facts.uid.map(|uid| self.account(uid));
             accounts::set_account(&mut facts, account);

@@ -552,6 +552,28 @@ fn a_folder_covers_half_a_day_however_much_happens() {
 }
 
 #[test]
+fn repeated_incidents_do_not_use_the_space_of_other_snapshots() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = RecordSettings {
+        size: 4 * MIB,
+        ..settings()
+    };
+    let place = Place::Folder(Folder::open(dir.path()).unwrap(), settings.retention());
+    let mut writer = Writer::new(Options::new(place, &settings)).unwrap();
+    for second in 0..300 {
+        record(&mut writer, flooded(second, 100), &[IncidentKind::Kill]);
+    }
+    let status = writer.status();
+    assert!(status.left_out > 20, "{status:?}");
+    // At 85 bytes a second, there is room again within an hour. The bytes of the incidents alone would take one and a half more.
+    for minute in 5..65 {
+        record(&mut writer, at(minute * 60), &[]);
+    }
+    let calm = writer.status().snapshots - status.snapshots;
+    assert!(calm >= 5, "{calm} {:?}", writer.status());
+}
+
+#[test]
 fn what_others_control_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);

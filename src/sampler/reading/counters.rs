@@ -8,7 +8,7 @@ use super::target::{self, Target};
 use super::walk::Walked;
 use crate::model::Stat;
 use crate::proc::files::Roots;
-use crate::proc::{clock, files, pid};
+use crate::proc::{clock, pid};
 use crate::sampler::estimate::{Anchor, Counters};
 
 /// Assumed number of CPUs if they cannot be counted. A high number is safe.
@@ -155,13 +155,15 @@ impl CounterReader {
     }
 
     fn read_resident(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {
-        let len = target.open(proc, b"statm").and_then(|fd| files::read_record(fd, buf));
-        counters.resident = len.ok().and_then(|len| pid::statm(&buf[..len], self.page).ok());
+        let len = target.record(proc, b"statm", buf).ok();
+        let resident = len.and_then(|len| pid::statm(&buf[..len], self.page).ok());
+        counters.resident = resident.filter(|statm| statm.anon + statm.shared > 0 || target.is_living(proc));
     }
 
     fn read_with_swap(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {
-        let len = target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf));
-        let Ok(len) = len else { return };
+        let Ok(len) = target.record(proc, b"status", buf) else {
+            return;
+        };
         counters.swap = pid::swap(&buf[..len]).ok();
         counters.resident = pid::resident(&buf[..len]).ok();
         if counters.resident.is_none() {

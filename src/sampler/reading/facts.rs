@@ -28,8 +28,10 @@ use crate::sampler::containers::ContainerPlace;
 pub(crate) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
     let target = &*process.target;
     let len = target
-        .open(proc, name)
-        .and_then(|fd| files::read_all(fd, buf))
+        .retry(proc, || match files::read_all(target.open(proc, name)?, buf)? {
+            0 if !target.is_living(proc) => Err(Errno::SRCH),
+            len => Ok(len),
+        })
         .map_err(|e| absent_file(e, name, target, proc))?;
     check_same(process, proc)?;
     Ok(&buf[..len])
@@ -133,8 +135,18 @@ fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> 
     if !context.open_files.is_procfs {
         return read(process, proc, b"status", buf).and_then(pid::uid);
     }
-    let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
-    let uid = owner.map_err(|e| absent(e, target, proc))?.st_uid;
+    let owner = || target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+    let uid = match target.retry(proc, owner) {
+        Ok(owner) => owner.st_uid,
+        // No thread lives long enough. The first one had the same user when it ended.
+        Err(Errno::NOENT | Errno::SRCH) if target.thread().is_some() => {
+            let first = target
+                .open_first(proc, b"status")
+                .and_then(|fd| files::read_all(fd, buf));
+            pid::uid(&buf[..first.map_err(|e| absent(e, target, proc))?])?
+        }
+        Err(e) => return Err(absent(e, target, proc)),
+    };
     // If the directory was opened before the process ended, root owns it now.
     let is_sure = uid != 0 && target.is_bound();
     if !is_sure && !target.is_same(process.starttime, proc, buf) {
@@ -242,7 +254,9 @@ pub(crate) fn changed_links(links: Vec<(ProcessRef, u64)>, proc: &Path, buf: &mu
 fn link<'a>(process: &ProcessRef, proc: &Path, buf: &'a mut [u8]) -> Reading<(u64, pid::ExeLink<'a>)> {
     let target = &*process.target;
     let len = target
-        .at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf))
+        .retry(proc, || {
+            target.at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf))
+        })
         .map_err(|e| match e {
             // A plain file in a copied tree.
             Errno::INVAL => Missing::Unsupported,

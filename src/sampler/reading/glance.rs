@@ -145,7 +145,7 @@ fn finish(
     if extras.peak && known.is_none() || reads_tables {
         let status = match lacks_memory {
             Some(why) => Err(why),
-            None => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
+            None => match target.record(proc, b"status", buf) {
                 Ok(len) => Ok(&buf[..len]),
                 Err(e) => Err(absent(e, target, proc)),
             },

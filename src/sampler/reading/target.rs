@@ -43,6 +43,10 @@ const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 /// descriptors for good, a few rows an hour lack a figure for one tick.
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
+/// The number of times that another thread is looked for. A program may end each thread after it has started the next one, within
+/// microseconds. While it waits for a processor, its thread stays, so that such programs cannot delay each other's reads.
+const MAX_TRIES: usize = 64;
+
 pub(crate) struct OpenFiles {
     /// The tree is the kernel's procfs, not a copy made of plain files.
     pub(crate) is_procfs: bool,
@@ -304,18 +308,57 @@ impl Target {
         buf: &mut [u8],
         mut each: impl FnMut(&[u8]) -> Reading<()>,
     ) -> Result<bool, Errno> {
-        let fd = self.open(proc, name)?;
-        let mut any = false;
-        loop {
-            match files::read_once(&fd, buf)? {
-                0 => return Ok(any),
-                n => each(&buf[..n]).map_err(|_| Errno::TIMEDOUT)?,
-            }
-            any = true;
+        let (fd, mut len) = self.retry(proc, || {
+            let fd = self.open(proc, name)?;
+            let len = files::read_once(&fd, buf)?;
+            Ok((fd, len))
+        })?;
+        let any = len > 0;
+        while len > 0 {
+            each(&buf[..len]).map_err(|_| Errno::TIMEDOUT)?;
+            len = files::read_once(&fd, buf)?;
         }
+        Ok(any)
     }
 
-    fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    /// Reads one of the process's files with one call; returns the length.
+    pub(crate) fn record(&self, proc: &Path, name: &[u8], buf: &mut [u8]) -> Result<usize, Errno> {
+        self.retry(proc, || files::read_record(self.open(proc, name)?, buf))
+    }
+
+    /// Returns false if the thread whose files are read has released its memory. Files that describe it are then empty.
+    pub(crate) fn is_living(&self, proc: &Path) -> bool {
+        self.thread().is_none_or(|tid| living(tid, self, proc, 1).is_some())
+    }
+
+    /// Repeats `read` with another thread if the first one has ended and so has the one whose files are read.
+    pub(crate) fn retry<T>(&self, proc: &Path, mut read: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+        let mut result = read();
+        for tries in 0..MAX_TRIES {
+            let has_ended = matches!(result, Err(Errno::NOENT | Errno::SRCH));
+            if !has_ended || self.thread().is_none() {
+                break;
+            }
+            let others = self.threads(proc)?;
+            let others: Vec<u32> = others.into_iter().filter(|tid| *tid != self.pid).collect();
+            if others.is_empty() {
+                break;
+            }
+            self.set_thread(Some(others[tries % others.len()]));
+            result = read();
+        }
+        result
+    }
+
+    /// Lists the threads that have not ended, and the first one, the oldest first.
+    fn threads(&self, proc: &Path) -> Result<Vec<u32>, Errno> {
+        let mut threads = Vec::new();
+        let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| threads.push(tid));
+        self.at_first(proc, b"task", list)?;
+        Ok(threads)
+    }
+
+    pub(crate) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }
 
@@ -378,12 +421,18 @@ pub(crate) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page:
 fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
     let living = |tid| Some((tid, living(tid, target, proc, page)?));
     let mut found = target.thread().and_then(living);
-    if found.is_none() {
-        let mut threads = Vec::new();
-        let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| threads.push(tid));
-        match target.at_first(proc, b"task", list).map_err(files::reason) {
-            Ok(()) | Err(Missing::Gone) => {}
+    for _ in 0..MAX_TRIES {
+        if found.is_some() {
+            break;
+        }
+        let threads = match target.threads(proc).map_err(files::reason) {
+            Ok(threads) => threads,
+            Err(Missing::Gone) => break,
             Err(why) => return Err(why),
+        };
+        // Otherwise the process is ending.
+        if !threads.iter().any(|tid| *tid != target.pid) {
+            break;
         }
         found = threads.into_iter().find_map(living);
     }

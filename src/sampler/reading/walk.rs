@@ -125,8 +125,7 @@ fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading
 
 /// Reads `smaps_rollup`; `None` if it is empty.
 pub(crate) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
-    let fd = target.open(proc, b"smaps_rollup")?;
-    let len = files::read_record(fd, buf)?;
+    let len = target.record(proc, b"smaps_rollup", buf)?;
     let bytes = &buf[..len];
     let walked = |memory| Walked {
         memory,
