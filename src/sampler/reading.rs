@@ -39,7 +39,7 @@ pub(super) struct Context {
     /// The tree has the same pids as this program's system calls.
     pub(super) has_own_pids: bool,
     pub(super) page: u64,
-    pub(super) counters: CounterReader,
+    pub(super) counters: Arc<CounterReader>,
 }
 
 /// A process to read, in its state at the time of the request.

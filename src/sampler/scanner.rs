@@ -56,6 +56,7 @@ pub struct Scanner {
     open_files: Arc<OpenFiles>,
     /// The pids of the tree are zmtop's own, so the lists of cgroups apply to it.
     has_own_pids: bool,
+    counters: Arc<CounterReader>,
     pool: Pool,
     table: Table,
     system: SystemFiles,
@@ -99,13 +100,14 @@ impl Scanner {
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
         let open_files = Arc::new(open_files);
         let page = rustix::param::page_size() as u64;
+        let counters = Arc::new(CounterReader::new(&options.roots(), page));
         let context = Context {
             roots: options.roots(),
             cgroup: options.cgroup.clone(),
             open_files: Arc::clone(&open_files),
             has_own_pids: open_files.is_procfs && files::has_own_pids(&options.proc_root),
             page,
-            counters: CounterReader::new(&options.roots(), page),
+            counters: Arc::clone(&counters),
         };
         let (has_own_pids, is_procfs) = (context.has_own_pids, open_files.is_procfs);
         Self {
@@ -113,6 +115,7 @@ impl Scanner {
             deadline: options.deadline,
             open_files,
             has_own_pids,
+            counters,
             pool: Pool::new(options, threads, move |read: job::Read, reader| {
                 read.run(&context, reader)
             }),
@@ -221,7 +224,9 @@ impl Scanner {
 
         let now = clock::monotonic();
         self.table.relate(self.system.machine.sample.swap_used().ok());
-        let (pids, candidates) = self.table.candidates(now, &self.planner.policy);
+        let (pids, candidates) = self
+            .table
+            .candidates(now, &self.planner.policy, self.counters.is_merging());
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
             .into_iter()

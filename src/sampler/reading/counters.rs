@@ -141,6 +141,11 @@ impl CounterReader {
         })
     }
 
+    /// Returns true if KSM merged pages of equal content when that was last read for a walk.
+    pub(crate) fn is_merging(&self) -> bool {
+        self.merges.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
     fn merges(&self) -> bool {
         let Some(file) = &self.ksm else { return false };
         let now = clock::monotonic();

@@ -39,6 +39,8 @@ pub(super) struct Turns {
     events: u64,
     next: u32,
     is_sweeping: bool,
+    /// KSM merges pages of equal content, also of processes that were walked before it did.
+    is_merging: bool,
 }
 
 impl Turns {
@@ -69,10 +71,16 @@ impl Turns {
 
 impl Table {
     /// Returns the pids of the processes whose turn may have come, in ascending order, each with its candidate for
-    /// the policy.
-    pub(crate) fn candidates(&mut self, now: Duration, policy: &Policy) -> (Vec<u32>, Vec<Candidate>) {
+    /// the policy. KSM runs if it `is_merging`.
+    pub(crate) fn candidates(
+        &mut self,
+        now: Duration,
+        policy: &Policy,
+        is_merging: bool,
+    ) -> (Vec<u32>, Vec<Candidate>) {
         let mut turns = std::mem::take(&mut self.turns);
-        if policy.budget.is_none() {
+        let changed = std::mem::replace(&mut turns.is_merging, is_merging) != is_merging;
+        if changed || policy.budget.is_none() {
             turns.near.extend(self.entries.keys());
         }
         // Every change that affects the policy touches the process. `touched_before` holds those touched after the
@@ -95,7 +103,7 @@ impl Table {
             };
             let has_news = process.update_external(&self.sharing);
             let in_focus = self.focus.contains(&process.id);
-            let c = process.candidate(entry.fault.is_none(), now, in_focus);
+            let c = process.candidate(entry.fault.is_none(), now, in_focus, is_merging);
             let turn = policy.turn(&c);
             let age = c.age.unwrap_or_default();
             let is_able = c.walkable && !c.outstanding;
@@ -155,11 +163,12 @@ impl Table {
 
 impl Process {
     /// Returns the state for the policy. `is_glanced` is false if the last glance failed.
-    fn candidate(&self, is_glanced: bool, now: Duration, in_focus: bool) -> Candidate {
+    fn candidate(&self, is_glanced: bool, now: Duration, in_focus: bool, is_merging: bool) -> Candidate {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
         let estimate = in_focus.then(|| self.estimates.estimate()).flatten();
         let walked_at = walk.map(|w| w.at);
+        let may_merge = is_merging || self.estimates.anchor.as_ref().is_some_and(|a| a.may_merge);
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),
             outstanding: self.is_walking,
@@ -183,7 +192,7 @@ impl Process {
             proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
             externally_mutable: walk
-                .filter(|_| !self.estimates.anchor.as_ref().is_some_and(|a| a.may_merge))
+                .filter(|_| !may_merge)
                 .map_or(u64::MAX, |walk| externally_mutable(&walk.memory)),
             focus: in_focus,
             was_idle: self.was_idle,
