@@ -485,7 +485,7 @@ impl Why {
     fn is_short(&self, last: &Snapshot) -> bool {
         let seen = last.monotonic.saturating_sub(self.begun.0);
         let is_near = |danger: &Danger| danger.limit == Limit::Machine && danger.forecast.time() <= seen;
-        let mut soon = self.history.dangers().iter();
+        let mut soon = self.history.shared_dangers();
         let is_full = soon.any(|danger| is_near(danger) && danger.forecast.time() < URGENT_AT_END);
         let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
         let slack = last.system.mem_total.unwrap_or(0) as f64 * SHORT;

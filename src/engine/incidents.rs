@@ -54,7 +54,7 @@ impl Incidents {
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();
-        let dangers = state.history.dangers().iter().map(|danger| {
+        let dangers = state.history.shared_dangers().map(|danger| {
             let text = danger.text(snapshot, Units::Auto);
             (Lasting::Danger(danger.limit.clone()), IncidentKind::Danger, text)
         });

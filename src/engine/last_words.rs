@@ -55,7 +55,7 @@ impl LastWords {
         let mut due = Vec::new();
         let kills = incidents.iter().filter(|incident| incident.kind == IncidentKind::Kill);
         due.extend(kills.map(|kill| (true, format!("killed {}", kill.text))));
-        for danger in state.history.dangers() {
+        for danger in state.history.shared_dangers() {
             if danger.forecast.time() < URGENT && self.begins(Topic::Danger(danger.limit.clone()), now) {
                 let taker = danger.taker.as_ref().map_or_else(
                     || "no single process takes it".to_owned(),

@@ -321,12 +321,18 @@ impl DangerWatch {
 }
 
 impl History {
-    /// Returns the danger that is reached first.
+    /// Returns the danger to the machine or a cgroup that is reached first.
     pub fn soonest_danger(&self) -> Option<&Danger> {
         let seconds = |danger: &&Danger| danger.forecast.seconds();
-        self.dangers()
-            .iter()
+        self.shared_dangers()
             .min_by(|one, other| seconds(one).total_cmp(&seconds(other)))
+    }
+
+    /// Returns the dangers to the machine and to cgroups. A process that reaches the limit of its own address space harms no other, and
+    /// costs its user nothing.
+    pub fn shared_dangers(&self) -> impl Iterator<Item = &Danger> {
+        let all = self.dangers().iter();
+        all.filter(|danger| !matches!(danger.limit, Limit::AddressSpace(_)))
     }
 
     /// Returns the dangers: the machine first, then cgroups, then address spaces; of each, the soonest first.

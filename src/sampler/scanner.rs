@@ -88,8 +88,26 @@ pub struct Scanner {
 struct WaitLimits {
     /// Time after which the scanner stops waiting for a silent read, if no other result arrives either.
     stall: Duration,
-    /// The end of the wait, on the monotonic clock.
+    /// The end of the wait, on the monotonic clock. A single table waits for all reads that run.
     until: Option<Duration>,
+    /// The time and the CPU time of zmtop when a single table began.
+    began: [Duration; 2],
+}
+
+/// Time after which a single table no longer waits for reads that mostly do not run, and the divisor of the time that makes them
+/// run. The memory locks of many processes can be held for seconds each.
+const MAX_IDLE_WAIT: Duration = Duration::from_secs(5);
+const RUNNING: u32 = 4;
+
+impl WaitLimits {
+    fn is_over(&self) -> bool {
+        let now = clock::monotonic();
+        let elapsed = now.saturating_sub(self.began[0]);
+        match self.until {
+            Some(until) => now >= until,
+            None => elapsed > MAX_IDLE_WAIT && clock::own_time().saturating_sub(self.began[1]) < elapsed / RUNNING,
+        }
+    }
 }
 
 impl Scanner {
@@ -185,24 +203,22 @@ impl Scanner {
     /// Takes a snapshot. Waits as long as more results keep coming, but at most 1 s, or the interval if that is less.
     /// Later results are in a later snapshot.
     pub async fn tick(&mut self) -> Arc<Snapshot> {
-        let limits = WaitLimits {
-            stall: STALL.min(self.deadline),
-            until: Some(clock::monotonic() + self.interval.min(MAX_WAIT)),
-        };
-        self.scan(limits).await
+        let until = clock::monotonic() + self.interval.min(MAX_WAIT);
+        self.scan(STALL.min(self.deadline), Some(until)).await
     }
 
     /// Takes a snapshot for a single table. Waits until everything was read or has exceeded its deadline.
     pub async fn full(&mut self) -> Arc<Snapshot> {
-        let limits = WaitLimits {
-            stall: self.deadline,
-            until: None,
-        };
-        self.scan(limits).await
+        self.scan(self.deadline, None).await
     }
 
-    async fn scan(&mut self, limits: WaitLimits) -> Arc<Snapshot> {
+    async fn scan(&mut self, stall: Duration, until: Option<Duration>) -> Arc<Snapshot> {
         let began = clock::monotonic();
+        let limits = WaitLimits {
+            stall,
+            until,
+            began: [began, clock::own_time()],
+        };
         // A list that came after the last tick is processed in this one, which still waits for its own.
         self.has_list = false;
         let jobs = self.initial_jobs(began);
@@ -335,11 +351,10 @@ impl Scanner {
             if is_enough(self) || (is_settled && !has_more) {
                 return;
             }
-            match limits.until {
-                Some(until) if clock::monotonic() >= until => return,
-                // No thread could be started, so there is nothing to wait for.
-                None if self.pool.threads() == 0 => return,
-                _ => {}
+            // A single table needs the list. Without threads, there is nothing to wait for.
+            let is_single = limits.until.is_none();
+            if (limits.is_over() && (!is_single || self.has_list)) || (is_single && self.pool.threads() == 0) {
+                return;
             }
             tokio::select! {
                 () = self.pool.arrival() => {}

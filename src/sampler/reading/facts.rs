@@ -43,10 +43,11 @@ pub(crate) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
     is_same.then_some(()).ok_or(Missing::Gone)
 }
 
-/// Returns why a file could not be read. A file that is missing while its process exists is unsupported.
+/// Returns why a file could not be read. A file that is missing while its process exists is unsupported, except that of a thread, which may
+/// have ended.
 pub(crate) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
     match files::reason(errno) {
-        Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
+        Missing::Gone if target.thread().is_none() && target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
         other => other,
     }
 }

@@ -440,7 +440,11 @@ fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
     assert!(limits[..16].iter().all(|limit| of_user(&limit)), "{limits:?}");
     assert_eq!(limits[16], &cgroup("/system.slice/db"));
     assert!(matches!(limits[17..], [Limit::AddressSpace(_)]), "{limits:?}");
-    // The address space is full first.
-    let soonest = history.soonest_danger().unwrap();
-    assert!(matches!(soonest.limit, Limit::AddressSpace(_)), "{soonest:?}");
+    // The address space is full first, but concerns no one else.
+    let [shared, address_space] = [history.soonest_danger().unwrap(), history.dangers().last().unwrap()];
+    assert!(
+        address_space.forecast.time() < shared.forecast.time(),
+        "{address_space:?}"
+    );
+    assert!(matches!(shared.limit, Limit::Cgroup(_)), "{shared:?}");
 }

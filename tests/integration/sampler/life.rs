@@ -45,6 +45,31 @@ fn what_is_gone_is_not_listed() {
 }
 
 #[test]
+fn threads_that_end_while_they_are_read_hide_no_figure() {
+    let tree = ProcTree::new();
+    let ended = || tree.process(7).uid(1000).pss_kb(300).state('Z').threads(3).space(0);
+    ended().write();
+    for name in ["smaps_rollup", "cmdline"] {
+        fs::remove_file(tree.file(7, name)).unwrap();
+    }
+    let living = tree.process(7).uid(1000).pss_kb(300).threads(3).cmdline("chain\0");
+    tree.system("7/task/7/stat", ended().stat());
+    // This one ends after its `stat` was read.
+    tree.system("7/task/101/stat", living.stat());
+    let mut scanner = Scanner::new(&tree.options());
+    let unread = block_on(scanner.full());
+    assert_eq!(row(&unread, 7).walk.map(|_| ()), Err(Missing::Unsupported));
+    living.write_at("7/task/102");
+    let found = block_on(scanner.full());
+    let row = row(&found, 7);
+    assert_eq!(row.memory().unwrap().pss, 300 * KB);
+    assert_eq!(
+        (row.facts.uid, row.facts.cmdline.as_deref()),
+        (Ok(1000), Ok(&b"chain\0"[..]))
+    );
+}
+
+#[test]
 fn a_reused_pid_is_another_row() {
     let tree = ProcTree::new();
     tree.process(7).starttime(100).comm("old").uid(1000).pss_kb(100).write();

@@ -246,7 +246,12 @@ impl<'a> Process<'a> {
 
     /// Writes its files.
     pub(crate) fn write(&self) {
-        let file = |name: &str, content: &[u8]| replace(&self.tree.file(self.pid, name), content);
+        self.write_at(&self.pid.to_string());
+    }
+
+    /// Writes its files to another directory below `proc`, such as that of a thread.
+    pub(crate) fn write_at(&self, dir: &str) {
+        let file = |name: &str, content: &[u8]| replace(&self.tree.root().join(dir).join(name), content);
         file("smaps_rollup", self.rollup().as_bytes());
         file("cmdline", &self.cmdline);
         file("cgroup", &self.cgroup);
