@@ -5,3 +5,4 @@ pub mod births;
 pub mod heaps;
 pub mod plan;
 pub mod rotation;
+pub mod trim;

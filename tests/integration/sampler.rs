@@ -22,6 +22,7 @@ mod simulation;
 mod spaces;
 mod system_account;
 mod task;
+mod trim;
 mod twins;
 mod users;
 mod whole;
