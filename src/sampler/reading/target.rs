@@ -43,9 +43,15 @@ const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 /// descriptors for good, a few rows an hour lack a figure for one tick.
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
-/// The number of times that another thread is looked for. A program may end each thread after it has started the next one, within
-/// microseconds. While it waits for a processor, its thread stays, so that such programs cannot delay each other's reads.
+/// The number of times that another thread is looked for, and the CPU time for that. A program may end each thread after it has started
+/// the next one, within microseconds. While it waits for a processor, its thread stays, so that such programs cannot delay each other's
+/// reads.
 const MAX_TRIES: usize = 64;
+const MAX_TRYING: Duration = Duration::from_millis(5);
+/// The most threads of a list that are tried at first. The threads that have ended are in the list only if another process traces them.
+const MAX_TRIED: usize = 256;
+/// The number of the newest threads that are tried in turn.
+const NEWEST: usize = 4;
 
 pub(crate) struct OpenFiles {
     /// The tree is the kernel's procfs, not a copy made of plain files.
@@ -334,28 +340,32 @@ impl Target {
     /// Repeats `read` with another thread if the first one has ended and so has the one whose files are read.
     pub(crate) fn retry<T>(&self, proc: &Path, mut read: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
         let mut result = read();
+        let begun = clock::thread_time();
         for tries in 0..MAX_TRIES {
             let has_ended = matches!(result, Err(Errno::NOENT | Errno::SRCH));
-            if !has_ended || self.thread().is_none() {
+            if !has_ended || self.thread().is_none() || (tries > 0 && is_over(begun)) {
                 break;
             }
-            let others = self.threads(proc)?;
-            let others: Vec<u32> = others.into_iter().filter(|tid| *tid != self.pid).collect();
-            if others.is_empty() {
+            let others = self.others(proc)?;
+            let Some(at) = others.len().checked_sub(1 + tries % NEWEST.min(others.len().max(1))) else {
                 break;
-            }
-            self.set_thread(Some(others[tries % others.len()]));
+            };
+            self.set_thread(Some(others[at]));
             result = read();
         }
         result
     }
 
-    /// Lists the threads that have not ended, and the first one, the oldest first.
-    fn threads(&self, proc: &Path) -> Result<Vec<u32>, Errno> {
-        let mut threads = Vec::new();
-        let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| threads.push(tid));
+    /// Lists the threads besides the first, the oldest first.
+    fn others(&self, proc: &Path) -> Result<Vec<u32>, Errno> {
+        let mut others = Vec::new();
+        let list = |dir: BorrowedFd<'_>, name: &[u8]| {
+            files::numbers(dir, name, 4 << 10, |tid| {
+                others.extend((tid != self.pid).then_some(tid))
+            })
+        };
         self.at_first(proc, b"task", list)?;
-        Ok(threads)
+        Ok(others)
     }
 
     pub(crate) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
@@ -417,24 +427,34 @@ pub(crate) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page:
     Ok(())
 }
 
+/// Returns true if the time to look for another thread is over.
+fn is_over(begun: Duration) -> bool {
+    clock::thread_time().saturating_sub(begun) >= MAX_TRYING
+}
+
 #[cold]
 fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
     let living = |tid| Some((tid, living(tid, target, proc, page)?));
     let mut found = target.thread().and_then(living);
-    for _ in 0..MAX_TRIES {
-        if found.is_some() {
+    let begun = clock::thread_time();
+    for tries in 0..MAX_TRIES {
+        if found.is_some() || (tries > 0 && is_over(begun)) {
             break;
         }
-        let threads = match target.threads(proc).map_err(files::reason) {
-            Ok(threads) => threads,
+        let others = match target.others(proc).map_err(files::reason) {
+            Ok(others) => others,
             Err(Missing::Gone) => break,
             Err(why) => return Err(why),
         };
-        // Otherwise the process is ending.
-        if !threads.iter().any(|tid| *tid != target.pid) {
+        if others.is_empty() {
             break;
         }
-        found = threads.into_iter().find_map(living);
+        // The oldest live longest. If all of them have ended, the newest one has only just started.
+        found = if tries == 0 {
+            others.into_iter().take(MAX_TRIED).find_map(living)
+        } else {
+            others.into_iter().rev().take(NEWEST).find_map(living)
+        };
     }
     target.set_thread(found.map(|(tid, _)| tid));
     if let Some((_, thread)) = found {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -230,6 +230,16 @@ enum Drip {
     Events,
 }
 
+fn request(stream: &mut TcpStream) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
+        head.push(byte[0]);
+    }
+}
+
+/// The list of targets of an inspector, after the first line of its answer.
+const LIST: &[u8] = b"\r\n[{\"webSocketDebuggerUrl\":\"ws://127.0.0.1/abc\"}]";
+
 /// Answers the connections of a client, up to the step at which it drips.
 fn serve(listener: &TcpListener, drip: Drip) {
     let drips = |mut stream: TcpStream, piece: &[u8]| {
@@ -238,20 +248,13 @@ fn serve(listener: &TcpListener, drip: Drip) {
             std::thread::sleep(Duration::from_millis(10));
         }
     };
-    let request = |stream: &mut TcpStream| {
-        let (mut head, mut byte) = (Vec::new(), [0]);
-        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
-            head.push(byte[0]);
-        }
-    };
     let (mut stream, _) = listener.accept().unwrap();
     request(&mut stream);
     stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
     if matches!(drip, Drip::List) {
         return drips(stream, b"a");
     }
-    let list = "\r\n[{\"webSocketDebuggerUrl\":\"ws://127.0.0.1/abc\"}]";
-    stream.write_all(list.as_bytes()).unwrap();
+    stream.write_all(LIST).unwrap();
     let (mut stream, _) = listener.accept().unwrap();
     if matches!(drip, Drip::Handshake) {
         request(&mut stream);
@@ -295,6 +298,46 @@ fn a_false_inspector_that_sends_for_ever_is_left_when_the_time_is_over() {
         assert_eq!(left_open, None);
         server.join().unwrap();
     }
+}
+
+#[test]
+fn only_an_inspector_of_the_program_itself_is_asked() {
+    let pid = std::process::id();
+    // Two programs listen on one port, each on an address of its own.
+    let (own, other) = loop {
+        let own = TcpListener::bind("127.0.0.2:0").unwrap();
+        if let Ok(other) = TcpListener::bind(("127.0.0.1", own.local_addr().unwrap().port())) {
+            break (own, other);
+        }
+    };
+    other.set_nonblocking(true).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join(pid.to_string());
+    std::fs::create_dir_all(dir.join("fd")).unwrap();
+    for name in ["net", "ns", "status"] {
+        symlink(format!("/proc/{pid}/{name}"), dir.join(name)).unwrap();
+    }
+    let socket = std::fs::read_link(format!("/proc/self/fd/{}", own.as_raw_fd())).unwrap();
+    symlink(socket, dir.join("fd/3")).unwrap();
+    let port = own.local_addr().unwrap().port();
+    std::fs::write(dir.join("cmdline"), format!("node\0--inspect={port}\0")).unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = own.accept().unwrap();
+        request(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+        stream.write_all(LIST).unwrap();
+        // Another program has this connection, as it would if it had come to listen on the address.
+        let (stream, _) = own.accept().unwrap();
+        tungstenite::accept(stream).unwrap().read()
+    });
+    let node = Node::open(&dir, pid).unwrap();
+    let (sampled, _) = node.sample(Duration::from_secs(60), false, || unreachable!("it is sampled"));
+    let why = sampled.err().unwrap();
+    assert!(matches!(why, Refusal::NotUnderstood), "{why:?}");
+    let asked = server.join().unwrap();
+    assert!(asked.is_err(), "{asked:?}");
+    let kind = other.accept().unwrap_err().kind();
+    assert_eq!(kind, std::io::ErrorKind::WouldBlock);
 }
 
 /// Pretends to be Node.js by the name of a mapped file, and its inspector: says when it is asked, and never ends its answer.
