@@ -26,8 +26,8 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Maximum number of targets that all rules track at once. It limits memory to about 40 MiB if very many processes
-    /// start: a firing target takes about 4 KiB for its names and figures.
+    /// Maximum number of targets that all rules track at once; rules with few targets may track some more. It limits memory to about
+    /// 50 MiB if very many processes start: a firing target takes about 4 KiB for its names and figures.
     pub const MAX_TRACKED: usize = RuleState::MAX_TRACKED;
     /// Maximum number of events kept for the list.
     pub const MAX_EVENTS: usize = 200;
@@ -112,6 +112,7 @@ impl Alerts {
             }
         }
         self.evaluation.tracked = self.rules.iter().map(RuleState::tracked).sum();
+        self.evaluation.share = RuleState::MAX_SHARES / self.rules.len();
         if let Ok(rows) = &snapshot.processes {
             self.evaluate_processes(rows, snapshot, history);
             for by in GroupBy::OF_PROCESSES {
@@ -249,6 +250,8 @@ struct Evaluation {
     events: Vec<AlertEvent>,
     /// Number of targets that all rules track.
     tracked: usize,
+    /// Number of targets that each rule may track however many others do.
+    share: usize,
     /// Number of times that a target was skipped because too many were tracked.
     skipped: u64,
 }
@@ -349,6 +352,8 @@ struct RuleState {
 impl RuleState {
     /// See [`Alerts::MAX_TRACKED`](crate::alert::Alerts::MAX_TRACKED).
     const MAX_TRACKED: usize = 10_000;
+    /// Number of targets beyond these that rules with few targets may track together.
+    const MAX_SHARES: usize = Self::MAX_TRACKED / 4;
     /// Past fires, which are needed to detect flapping, are kept only up to this number of tracked targets. Targets
     /// that fire now have priority.
     const MAX_REMEMBERED: usize = Self::MAX_TRACKED / 2;
@@ -413,7 +418,7 @@ impl RuleState {
             if !is_true {
                 return;
             }
-            if evaluation.tracked >= Self::MAX_TRACKED {
+            if evaluation.tracked >= Self::MAX_TRACKED && self.tracked.len() >= evaluation.share {
                 evaluation.skipped += 1;
                 return;
             }
@@ -493,8 +498,10 @@ impl RuleState {
                 return true;
             }
             let exists = exists(target);
-            // A process that is gone does not come back, but a group may return within its cooldown.
-            let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
+            // A process that is gone does not come back, but a group may return within its cooldown. A program may take another name
+            // as often as it likes.
+            let is_crowded = evaluation.tracked > Self::MAX_REMEMBERED;
+            let may_return = exists || (!is_crowded && matches!(target, Target::Row(RowKey::Group(_))));
             tracked.held = Duration::ZERO;
             tracked.was_true = false;
             if may_return && tracked.flaps.is_flapping() && !tracked.flaps.settle(false, evaluation.step) {

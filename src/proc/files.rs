@@ -208,6 +208,28 @@ pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u
     })
 }
 
+/// Lists up to `most` of the numbers in a directory of procfs, from the index on that `from` returns for their count. The directory has a
+/// link for each of them and two more, and the position of each is its index after `.` and `..` (`proc_task_readdir` of `fs/proc/base.c`).
+pub fn numbers_from(
+    dir: impl AsFd,
+    name: &[u8],
+    from: impl FnOnce(usize) -> usize,
+    most: usize,
+) -> Result<Vec<u32>, Errno> {
+    let list = open_list(dir, name)?;
+    let count = rustix::fs::fstat(&list)?.st_nlink.saturating_sub(2);
+    let from = from(count as usize);
+    if from > 0 {
+        rustix::fs::seek(&list, rustix::fs::SeekFrom::Start(from as u64 + 2))?;
+    }
+    let mut found = Vec::new();
+    entries(list, 1 << 10, |name, _| {
+        found.extend(number(name));
+        found.len() < most
+    })?;
+    Ok(found)
+}
+
 pub(crate) fn number(name: &[u8]) -> Option<u32> {
     // The kernel writes no leading zeros. In a made-up tree they would name the same process twice.
     let is_number = name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit);

@@ -48,9 +48,9 @@ const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 /// reads.
 const MAX_TRIES: usize = 64;
 const MAX_TRYING: Duration = Duration::from_millis(5);
-/// The most threads of a list that are tried at first. The threads that have ended are in the list only if another process traces them.
-const MAX_TRIED: usize = 256;
-/// The number of the newest threads that are tried in turn.
+/// The number of threads that are tried at a time: of the oldest ones and of any others, and of the newest ones. A list is long if another
+/// process traces threads, which then stay in it after their end.
+const ANY: usize = 8;
 const NEWEST: usize = 4;
 
 pub(crate) struct OpenFiles {
@@ -340,32 +340,46 @@ impl Target {
     /// Repeats `read` with another thread if the first one has ended and so has the one whose files are read.
     pub(crate) fn retry<T>(&self, proc: &Path, mut read: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
         let mut result = read();
-        let begun = clock::thread_time();
+        let (begun, mut last) = (clock::thread_time(), Vec::new());
         for tries in 0..MAX_TRIES {
             let has_ended = matches!(result, Err(Errno::NOENT | Errno::SRCH));
             if !has_ended || self.thread().is_none() || (tries > 0 && is_over(begun)) {
                 break;
             }
-            let others = self.others(proc)?;
-            let Some(at) = others.len().checked_sub(1 + tries % NEWEST.min(others.len().max(1))) else {
+            let newest = self.newest(proc)?;
+            let is_idle = tries >= NEWEST && newest == last;
+            let Some(tid) = newest.get(tries % newest.len().max(1)).filter(|_| !is_idle) else {
                 break;
             };
-            self.set_thread(Some(others[at]));
+            self.set_thread(Some(*tid));
             result = read();
+            last = newest;
         }
         result
     }
 
-    /// Lists the threads besides the first, the oldest first.
-    fn others(&self, proc: &Path) -> Result<Vec<u32>, Errno> {
-        let mut others = Vec::new();
-        let list = |dir: BorrowedFd<'_>, name: &[u8]| {
-            files::numbers(dir, name, 4 << 10, |tid| {
-                others.extend((tid != self.pid).then_some(tid))
-            })
+    /// Returns the newest threads besides the first, the newest first.
+    fn newest(&self, proc: &Path) -> Result<Vec<u32>, Errno> {
+        let mut newest = self.others(proc, |count| count.saturating_sub(NEWEST), NEWEST)?;
+        newest.reverse();
+        Ok(newest)
+    }
+
+    /// Returns up to `most` threads from the index on that `from` returns for their number, without the first thread.
+    fn others(&self, proc: &Path, from: impl Fn(usize) -> usize, most: usize) -> Result<Vec<u32>, Errno> {
+        let mut found = if self.is_bound() {
+            let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers_from(dir, name, &from, most);
+            self.at_first(proc, b"task", list)?
+        } else {
+            let mut all = Vec::new();
+            let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| all.push(tid));
+            self.at_first(proc, b"task", list)?;
+            all.sort_unstable();
+            let from = from(all.len());
+            all.into_iter().skip(from).take(most).collect()
         };
-        self.at_first(proc, b"task", list)?;
-        Ok(others)
+        found.retain(|tid| *tid != self.pid);
+        Ok(found)
     }
 
     pub(crate) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
@@ -436,25 +450,33 @@ fn is_over(begun: Duration) -> bool {
 fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
     let living = |tid| Some((tid, living(tid, target, proc, page)?));
     let mut found = target.thread().and_then(living);
-    let begun = clock::thread_time();
+    let (begun, mut last) = (clock::thread_time(), Vec::new());
     for tries in 0..MAX_TRIES {
         if found.is_some() || (tries > 0 && is_over(begun)) {
             break;
         }
-        let others = match target.others(proc).map_err(files::reason) {
+        let others = match tries {
+            // The oldest live longest.
+            0 => target.others(proc, |_| 0, ANY + 1),
+            1 => target.others(
+                proc,
+                |count| clock::monotonic().subsec_nanos() as usize % count.max(1),
+                ANY,
+            ),
+            // If all of them have ended, the newest one has only just started.
+            _ => target.newest(proc),
+        };
+        let others = match others.map_err(files::reason) {
             Ok(others) => others,
             Err(Missing::Gone) => break,
             Err(why) => return Err(why),
         };
-        if others.is_empty() {
+        found = others.iter().copied().find_map(living);
+        // It has no other thread, or none was started meanwhile.
+        if others.is_empty() || (tries > 1 && others == last) {
             break;
         }
-        // The oldest live longest. If all of them have ended, the newest one has only just started.
-        found = if tries == 0 {
-            others.into_iter().take(MAX_TRIED).find_map(living)
-        } else {
-            others.into_iter().rev().take(NEWEST).find_map(living)
-        };
+        last = others;
     }
     target.set_thread(found.map(|(tid, _)| tid));
     if let Some((_, thread)) = found {

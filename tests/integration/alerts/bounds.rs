@@ -2,7 +2,8 @@
 
 use zmtop::alert::Alerts;
 
-use super::{Evaluator, process_with, rule};
+use super::{Evaluator, outline, process_with, rule};
+use crate::support::rows::{MIB, with_pss};
 
 #[test]
 fn a_rule_fires_for_so_many_at_once_and_for_the_rest_in_turn() {
@@ -45,6 +46,37 @@ fn only_so_many_are_kept_in_mind() {
     assert_eq!(evaluator.alerts.skipped(), 2000);
     evaluator.advance(1.0, rows[2000..].to_vec());
     assert_eq!(evaluator.alerts.skipped(), 4000);
+}
+
+#[test]
+fn a_rule_that_is_true_everywhere_leaves_room_for_the_others() {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0), rule("process", "pss>1G", 0, 0)]);
+    let mut rows: Vec<_> = (1..=12_000).map(|pid| process_with(pid, 200)).collect();
+    evaluator.advance(1.0, rows.clone());
+    assert!(evaluator.alerts.skipped() > 0);
+    rows.push(process_with(20_000, 2000));
+    let events = evaluator.advance(1.0, rows);
+    assert!(events.iter().any(|event| event.rule == 1), "{}", events.len());
+}
+
+#[test]
+fn names_that_come_and_go_leave_room_for_others() {
+    let mut evaluator = Evaluator::new([rule("command", "pss>100M", 0, 600)]);
+    for tick in 0..300 {
+        let rows = (0..60).map(|n| with_pss(10 + n, &format!("/tmp/p{}", tick * 60 + u64::from(n)), 200 * MIB));
+        assert_eq!(
+            outline(&evaluator.advance(1.0, rows.collect()))
+                .matches("fired")
+                .count(),
+            60,
+            "{tick}"
+        );
+    }
+    assert_eq!(evaluator.alerts.skipped(), 0);
+    // One that comes back within its cooldown does not fire again where there is room for that.
+    let mut few = Evaluator::new([rule("command", "pss>100M", 0, 600)]);
+    let counts = [200, 50, 200].map(|mib| few.advance(1.0, vec![process_with(7, mib)]).len());
+    assert_eq!(counts, [1, 1, 0]);
 }
 
 #[test]
