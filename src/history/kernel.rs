@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Growth, PAGE_TABLES, Part, PartKind, ProcessTotals, REST, SLAB, account};
+use crate::account::{ANON, Account, Growth, PAGE_TABLES, Part, PartKind, ProcessTotals, REST, SLAB, account};
 use crate::group::PartKey;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
@@ -287,8 +287,8 @@ pub struct PartHistories {
     /// The size of [`REST`], and the inputs that it was computed from.
     inputs: Option<Arc<AccountingInputs>>,
     rest: Option<u64>,
-    /// The time and the value of the last sum of all resident sets.
-    resident: Option<(Duration, Option<u64>)>,
+    /// The time and the values of the last sums of all resident sets, and of the anonymous memory of all processes.
+    sums: Option<(Duration, [Option<u64>; 2])>,
     /// Saved histories that are not resumed yet, by id.
     pub(super) kept: Vec<(String, RowHistory)>,
 }
@@ -340,11 +340,13 @@ impl PartHistories {
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
-        let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < RESIDENT_INTERVAL;
-        let resident = self.resident.filter(is_fresh);
-        let (at, sum) = resident.unwrap_or_else(|| (tick.now, resident_sum(snapshot)));
-        self.resident = Some((at, sum));
-        self.push_part(RESIDENT, sum, 0, tick);
+        let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < SUM_INTERVAL;
+        let sums = self.sums.filter(is_fresh);
+        let (at, sums) = sums.unwrap_or_else(|| (tick.now, [resident_sum(snapshot), anonymous_sum(snapshot)]));
+        self.sums = Some((at, sums));
+        for (id, sum) in [RESIDENT, OF_PROCESSES].into_iter().zip(sums) {
+            self.push_part(id, sum, 0, tick);
+        }
         self.account = Some(account);
     }
 
@@ -432,6 +434,12 @@ impl PartHistories {
         self.get(RESIDENT)
     }
 
+    /// Returns true if anonymous memory grows, and that of the processes that were read explains less than half of it.
+    pub(super) fn has_unseen_growth(&self) -> bool {
+        let grown = self.get(ANON).map(|anon| relative_growth(self.get(OF_PROCESSES), anon));
+        grown.flatten().is_some_and(|grown| grown < 0.5)
+    }
+
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
         (0..)
             .map(RowNumber::Part)
@@ -461,8 +469,11 @@ const TAKING: &[&str] = &[
 /// The id of the sum of all resident sets.
 const RESIDENT: &str = "resident";
 
-/// Time between sums of the resident sets.
-const RESIDENT_INTERVAL: Duration = Duration::from_secs(10);
+/// The id of the anonymous memory of all processes.
+const OF_PROCESSES: &str = "anon_of_processes";
+
+/// Time between sums over all processes.
+const SUM_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Time around either end of the growth over which the lowest value is taken.
 const END: Duration = Duration::from_secs(30);
@@ -500,6 +511,18 @@ fn resident_sum(snapshot: &Snapshot) -> Option<u64> {
     Some(own.map(|sample| sample.stat.rss).fold(0, u64::saturating_add))
 }
 
+/// Returns the sum of the anonymous memory of all processes, in bytes, and of the resident sets of those that could not be read; `None` if
+/// the processes could not be listed.
+fn anonymous_sum(snapshot: &Snapshot) -> Option<u64> {
+    let processes = snapshot.processes.as_ref().ok()?;
+    let own = processes.iter().filter(|sample| sample.shares_mm.is_none());
+    let anonymous = own.map(|sample| {
+        let read = sample.memory().and_then(|memory| memory.pss_anon);
+        read.unwrap_or(sample.stat.rss)
+    });
+    Some(anonymous.fold(0, u64::saturating_add))
+}
+
 /// Returns true if the growth of the resident sets explains the growth of a part of the RAM.
 fn explains_part(resident: Option<&RowHistory>, id: &str, part: &RowHistory) -> bool {
     let factor = PARTS.iter().find(|(known, _)| *known == id);
@@ -514,15 +537,17 @@ fn explains_cache(resident: Option<&RowHistory>, name: &[u8], cache: &RowHistory
 
 /// Returns true if a row grows, and the resident sets grew by `factor` times as much since its growth began.
 fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> bool {
-    let explained = || {
-        let judged = row.trend();
-        let resident = resident?.footprint_series();
-        let series = row.footprint_series();
-        let since = judged.since?.max(resident.start()?).max(series.start()?);
-        let grown = growth(series, since)?;
-        Some(grown > 0.0 && growth(resident, since)? >= grown * factor)
-    };
-    row.is_growing() && explained() == Some(true)
+    relative_growth(resident, row).is_some_and(|grown| grown >= factor)
+}
+
+/// Returns the growth of `other`, divided by that of a growing row, since the growth of that row began.
+fn relative_growth(other: Option<&RowHistory>, row: &RowHistory) -> Option<f64> {
+    let judged = row.is_growing().then(|| row.trend())?;
+    let other = other?.footprint_series();
+    let series = row.footprint_series();
+    let since = judged.since?.max(other.start()?).max(series.start()?);
+    let grown = growth(series, since).filter(|grown| *grown > 0.0)?;
+    Some(growth(other, since)? / grown)
 }
 
 /// Returns the rise of the lowest values of a series since that time, in bytes.

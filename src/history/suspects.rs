@@ -113,6 +113,8 @@ pub enum Cause {
     NewProcesses,
     /// Anonymous memory of the machine, of which neither the listed rows nor one user explain half.
     OfAllUsers,
+    /// Anonymous memory of the machine, most of whose growth is in no process that was read.
+    Unseen,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -137,6 +139,7 @@ impl Cause {
             Self::NewProcesses => "in its new processes".into(),
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
+            Self::Unseen => "most of it in processes that end before zmtop reads them".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -778,7 +781,8 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
     is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
-/// Growth of the machine's anonymous memory that lasted as long as a leak, whether processes explain it or not.
+/// Growth of the machine's anonymous memory that lasted as long as a leak, whether processes explain it or not, or for minutes if they
+/// do not.
 struct AnonymousGrowth<'a> {
     row: &'a RowHistory,
     /// In bytes.
@@ -787,21 +791,28 @@ struct AnonymousGrowth<'a> {
     span: Duration,
     /// The program that has most of it.
     program: Option<(Option<&'a Arc<[u8]>>, &'a RowHistory)>,
+    /// It is in no process that was read: perhaps each ends at once, and hands its address space to the next one (`CLONE_VM`).
+    is_unseen: bool,
 }
 
 impl<'a> AnonymousGrowth<'a> {
     fn of(history: &'a History, now: Duration) -> Option<Self> {
         // A part that processes explain is called growing at most.
-        let row = history.parts().get(ANON).filter(|row| {
-            let Judgement { verdict, standing, .. } = row.trend();
-            *verdict == Verdict::Growing && standing.score >= 1.0
-        })?;
+        let row = history.parts().get(ANON)?;
+        let Judgement { verdict, standing, .. } = row.trend();
         let span = row.trend().watched(now).unwrap_or_default();
+        let bytes = row.footprint().change_over(span);
+        let is_large = span >= MIN_USER_GROWTH && bytes >= MIN_USER_BYTES;
+        let is_unseen = is_large && history.parts().has_unseen_growth();
+        if *verdict != Verdict::Growing || (standing.score < 1.0 && !is_unseen) {
+            return None;
+        }
         let mut growth = Self {
             row,
-            bytes: row.footprint().change_over(span),
+            bytes,
             span,
             program: None,
+            is_unseen,
         };
         growth.program = history
             .groups_by(GroupBy::Command)
@@ -921,11 +932,16 @@ fn add_unexplained(history: &History, snapshot: &Snapshot, anon: &AnonymousGrowt
         }];
         MembersByUser::of(history, snapshot, [&rows]).name_users(&mut rows);
         found.append(&mut rows);
-    } else if history.groups_by(GroupBy::User).nth(1).is_some() {
+    } else if anon.is_unseen || history.groups_by(GroupBy::User).nth(1).is_some() {
+        let cause = if anon.is_unseen {
+            Cause::Unseen
+        } else {
+            Cause::OfAllUsers
+        };
         let label = PartKind::find(ANON).map_or(ANON, |kind| kind.label);
         found.push(Suspect {
             judgement,
-            cause: Some(Cause::OfAllUsers),
+            cause: Some(cause),
             eta,
             ..Suspect::new(RowKey::Part(PartKey::whole(ANON, label)), None, anon.row)
         });

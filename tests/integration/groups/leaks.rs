@@ -61,6 +61,11 @@ fn watch(rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
 }
 
 fn watch_for(minutes: u64, rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
+    watch_beside(minutes, |_| 0, rows)
+}
+
+/// `unseen` is the anonymous memory of processes that are in no snapshot.
+fn watch_beside(minutes: u64, unseen: impl Fn(u64) -> u64, rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
     let mut history = History::new(Duration::from_secs(10));
     let mut worst = [Verdict::Unknown; 2];
     let began = 100_000;
@@ -72,7 +77,7 @@ fn watch_for(minutes: u64, rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
         snap.interval = Duration::from_secs(INTERVAL);
         snap.system.uptime = Ok((began + second) as f64);
         let used = snap.rows().iter().filter_map(|row| Some(row.walk.ok()?.memory.pss));
-        snap.system.anon_pages = Ok(used.sum::<u64>());
+        snap.system.anon_pages = Ok(used.sum::<u64>() + unseen(second));
         history.push(&snap);
         let groups = [key(GroupBy::Command, "server"), key(GroupBy::Family, "server 10")];
         for (worst, key) in worst.iter_mut().zip(groups) {
@@ -85,6 +90,32 @@ fn watch_for(minutes: u64, rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
         history,
         last: last.unwrap(),
         worst,
+    }
+}
+
+#[test]
+fn growth_in_processes_that_end_before_they_are_read_is_reported() {
+    let steady = |_| vec![server(10, 0, 500.0)];
+    let unseen = watch_beside(6, |second| second * MIB, steady);
+    let suspects = unseen.suspects();
+    let [suspect] = &suspects[..] else {
+        panic!("{suspects:?}");
+    };
+    assert_eq!(suspect.key.part().map(|part| part.id), Some("anon"));
+    assert_eq!(
+        (suspect.judgement.verdict, &suspect.cause),
+        (Verdict::Growing, &Some(Cause::Unseen))
+    );
+    // Not what processes explain, or what is little or short.
+    let grows = |second: u64| vec![server(10, 0, 500.0 + (second - 100_000) as f64)];
+    for seen in [
+        watch_for(6, grows),
+        watch_beside(6, |second| second * MIB / 30, steady),
+        watch_beside(2, |second| second * MIB, steady),
+        watch_beside(6, |_| 300 * MIB, steady),
+    ] {
+        let causes: Vec<_> = seen.suspects().into_iter().map(|suspect| suspect.cause).collect();
+        assert!(!causes.contains(&Some(Cause::Unseen)), "{causes:?}");
     }
 }
 
