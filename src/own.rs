@@ -119,7 +119,7 @@ fn lock() -> rustix::io::Result<()> {
 /// Returns freed memory to the kernel.
 pub fn trim() {
     let is_locked = IS_LOCKED.load(Ordering::Relaxed);
-    // Locked pages cannot be returned, so unlock all. Those that remain are locked again within LOCK_INTERVAL.
+    // Locked pages cannot be returned, so unlock all.
     if is_locked {
         let _ = rustix::mm::munlockall();
     }
@@ -128,6 +128,9 @@ pub fn trim() {
     // SAFETY: it takes a number, locks each heap, and does not touch memory in use.
     unsafe {
         libc::malloc_trim(0);
+    }
+    if is_locked {
+        let _ = lock();
     }
 }
 

@@ -205,7 +205,7 @@ impl Pinned {
     /// Sets the niceness of all threads. Threads started later inherit it.
     fn set_nice(&self, value: i32) -> Result<(), ActError> {
         for thread in self.threads()? {
-            // The kernel takes a number here, not a pidfd. Check right before each call that it still is a thread of this process.
+            // The kernel takes a number here, not a pidfd. Check right before each call that it is still a thread of this process.
             self.ensure_running()?;
             let own = rustix::fs::statat(&self.dir, format!("task/{thread}"), AtFlags::empty());
             if own.is_err() && thread.cast_unsigned() != self.id.pid {

@@ -500,7 +500,7 @@ impl RuleState {
             let exists = exists(target);
             // A process that is gone does not come back, but a group may return within its cooldown. A program may take another name
             // as often as it likes.
-            let is_crowded = evaluation.tracked > Self::MAX_REMEMBERED;
+            let is_crowded = before > evaluation.share && evaluation.tracked > Self::MAX_REMEMBERED;
             let may_return = exists || (!is_crowded && matches!(target, Target::Row(RowKey::Group(_))));
             tracked.held = Duration::ZERO;
             tracked.was_true = false;

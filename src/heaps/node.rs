@@ -178,7 +178,11 @@ impl Node {
         let deadline = Instant::now() + OPENING;
         while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));
-            if let Some(address) = self.listeners()?.difference(&before).min() {
+            if let Some(address) = self
+                .listeners()?
+                .difference(&before)
+                .min_by_key(|address| (address.port() != port, **address))
+            {
                 return Ok((*address, false));
             }
         }

@@ -328,8 +328,8 @@ impl History {
             .min_by(|one, other| seconds(one).total_cmp(&seconds(other)))
     }
 
-    /// Returns the dangers to the machine and to cgroups. A process that reaches the limit of its own address space harms no other, and
-    /// costs its user nothing.
+    /// Returns the dangers to the machine and to cgroups. Reserving address space costs nothing, and a process that
+    /// reaches the limit of its own harms no other.
     pub fn shared_dangers(&self) -> impl Iterator<Item = &Danger> {
         let all = self.dangers().iter();
         all.filter(|danger| !matches!(danger.limit, Limit::AddressSpace(_)))

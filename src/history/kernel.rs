@@ -511,16 +511,21 @@ fn resident_sum(snapshot: &Snapshot) -> Option<u64> {
     Some(own.map(|sample| sample.stat.rss).fold(0, u64::saturating_add))
 }
 
-/// Returns the sum of the anonymous memory of all processes, in bytes, and of the resident sets of those that could not be read; `None` if
-/// the processes could not be listed.
+/// Returns the sum of the anonymous memory of all processes, in bytes. Of a process that cannot be read, it counts the resident set.
+/// Returns `None` if some processes are not listed: those of other pid namespaces, other users (`hidepid`) or other cgroups.
 fn anonymous_sum(snapshot: &Snapshot) -> Option<u64> {
     let processes = snapshot.processes.as_ref().ok()?;
+    // Only the first pid namespace has kernel threads, and they are of root.
+    let is_whole = processes.iter().any(|sample| sample.stat.is_kernel_thread());
     let own = processes.iter().filter(|sample| sample.shares_mm.is_none());
-    let anonymous = own.map(|sample| {
-        let read = sample.memory().and_then(|memory| memory.pss_anon);
-        read.unwrap_or(sample.stat.rss)
+    let anonymous = own.map(|sample| match sample.memory().and_then(|memory| memory.pss_anon) {
+        Ok(bytes) => bytes,
+        // Its sharers may not have been read either.
+        Err(Missing::Pending) => 0,
+        Err(_) => sample.stat.rss,
     });
-    Some(anonymous.fold(0, u64::saturating_add))
+    let sum = anonymous.fold(0, u64::saturating_add);
+    (is_whole && snapshot.system.scope.is_none()).then_some(sum)
 }
 
 /// Returns true if the growth of the resident sets explains the growth of a part of the RAM.

@@ -139,7 +139,7 @@ impl Cause {
             Self::NewProcesses => "in its new processes".into(),
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
-            Self::Unseen => "most of it in processes that end before zmtop reads them".into(),
+            Self::Unseen => "most of it in processes that zmtop cannot see".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -781,8 +781,7 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
     is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
-/// Growth of the machine's anonymous memory that lasted as long as a leak, whether processes explain it or not, or for minutes if they
-/// do not.
+/// Growth of the machine's anonymous memory. It lasted as long as a leak, or for minutes in no process that was read.
 struct AnonymousGrowth<'a> {
     row: &'a RowHistory,
     /// In bytes.

@@ -135,11 +135,6 @@ pub fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// Reads the CPU time of all threads of zmtop.
-pub fn own_time() -> Duration {
-    read(ClockId::ProcessCPUTime)
-}
-
 /// Reads the CPU time of all threads of process `pid`, including threads that have ended. `pid` is in zmtop's own pid
 /// namespace. The time stands still while no thread runs. Returns `None` if there is no such process. Cannot block.
 pub fn process_time(pid: u32) -> Option<Duration> {

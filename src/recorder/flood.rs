@@ -38,8 +38,9 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Returns true if a snapshot may be written, to a folder of at most `size` bytes. An important one may use the reserved bytes. Those
-    /// of others stay: any user can cause events that make a snapshot important, as often as it likes.
+    /// Returns true if a snapshot may be written, to a folder of at most `size` bytes. If no other bytes are left, an important one may
+    /// use the reserved ones, but not those of the future: any user can cause events that make a snapshot important, as often as it
+    /// likes.
     pub(super) fn has_room(&mut self, now: Duration, size: u64, is_important: bool) -> bool {
         let burst = size as f64 / BURSTS;
         let since = self.filled.replace(now).map(|filled| now.saturating_sub(filled));
@@ -47,8 +48,8 @@ impl Space {
         let new = since.map_or(f64::INFINITY, |since| {
             size as f64 * since.as_secs_f64() / MIN_SPAN.as_secs_f64()
         });
-        self.left = (self.left + new * (1.0 - RESERVED)).min(burst);
-        self.reserved = (self.reserved + new * RESERVED).min(burst);
+        self.left = (self.left + new * (1.0 - RESERVED)).min(burst * (1.0 - RESERVED));
+        self.reserved = (self.reserved + new * RESERVED).min(burst * RESERVED);
         self.left > 0.0 || (is_important && self.reserved > 0.0)
     }
 

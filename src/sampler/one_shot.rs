@@ -273,7 +273,7 @@ impl Context {
         let needs_command = self.needs.contains(Needs::COMMAND_LINE);
         if needs_command {
             // One read suffices, unless the command line is longer than the buffer.
-            let line = target.retry(proc, || files::read_once(target.open(proc, b"cmdline")?, buf));
+            let line = target.whole(proc, b"cmdline", buf, files::read_once);
             facts.cmdline = line.map(|len| pid::cmdline(&buf[..len])).map_err(files::reason);
         }
         let id = Identity { pid, starttime: 0 };

@@ -91,27 +91,15 @@ pub struct Scanner {
 struct WaitLimits {
     /// Time after which the scanner stops waiting for a silent read, if no other result arrives either.
     stall: Duration,
-    /// The end of the wait, on the monotonic clock. A single table waits for all reads that run.
+    /// The end of the wait, on the monotonic clock; `None` for a single table.
     until: Option<Duration>,
-    /// The time and the CPU time of zmtop when a single table began.
-    began: [Duration; 2],
+    /// The time from which on a single table waits only while some read runs or is runnable. The memory locks of many processes can be
+    /// held for seconds each.
+    until_idle: Duration,
 }
 
-/// Time after which a single table no longer waits for reads that mostly do not run, and the divisor of the time that makes them
-/// run. The memory locks of many processes can be held for seconds each.
+/// The time of [`WaitLimits::until_idle`] after the start.
 const MAX_IDLE_WAIT: Duration = Duration::from_secs(5);
-const RUNNING: u32 = 4;
-
-impl WaitLimits {
-    fn is_over(&self) -> bool {
-        let now = clock::monotonic();
-        let elapsed = now.saturating_sub(self.began[0]);
-        match self.until {
-            Some(until) => now >= until,
-            None => elapsed > MAX_IDLE_WAIT && clock::own_time().saturating_sub(self.began[1]) < elapsed / RUNNING,
-        }
-    }
-}
 
 impl Scanner {
     /// Creates a scanner. Raises the process's limit on open files as far as allowed, to hold files of each process
@@ -211,7 +199,8 @@ impl Scanner {
         self.scan(STALL.min(self.deadline), Some(until)).await
     }
 
-    /// Takes a snapshot for a single table. Waits until everything was read or has exceeded its deadline.
+    /// Takes a snapshot for a single table. Waits until everything was read or has exceeded its deadline,
+    /// after five seconds only while some read runs.
     pub async fn full(&mut self) -> Arc<Snapshot> {
         self.scan(self.deadline, None).await
     }
@@ -221,7 +210,7 @@ impl Scanner {
         let limits = WaitLimits {
             stall,
             until,
-            began: [began, clock::own_time()],
+            until_idle: began + MAX_IDLE_WAIT,
         };
         // A list that came after the last tick is processed in this one, which still waits for its own.
         self.has_list = false;
@@ -355,9 +344,14 @@ impl Scanner {
             if is_enough(self) || (is_settled && !has_more) {
                 return;
             }
-            // A single table needs the list. Without threads, there is nothing to wait for.
-            let is_single = limits.until.is_none();
-            if (limits.is_over() && (!is_single || self.has_list)) || (is_single && self.pool.threads() == 0) {
+            let now = clock::monotonic();
+            let is_over = match limits.until {
+                Some(until) => now >= until,
+                // No thread could be started, so there is nothing to wait for. A table needs the list.
+                None if self.pool.threads() == 0 => true,
+                None => self.has_list && now >= limits.until_idle && !self.pool.runs(),
+            };
+            if is_over {
                 return;
             }
             tokio::select! {

@@ -10,7 +10,7 @@ const AFTER: Duration = Duration::from_secs(60);
 /// Watches the number of processes.
 #[derive(Debug, Default)]
 pub struct Trim {
-    /// The most since memory was last returned.
+    /// The largest number of processes since memory was last returned.
     most: usize,
     fell_at: Option<Duration>,
 }

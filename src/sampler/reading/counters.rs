@@ -160,9 +160,10 @@ impl CounterReader {
     }
 
     fn read_resident(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {
+        let thread = target.thread();
         let len = target.record(proc, b"statm", buf).ok();
         let resident = len.and_then(|len| pid::statm(&buf[..len], self.page).ok());
-        counters.resident = resident.filter(|statm| statm.anon + statm.shared > 0 || target.is_living(proc));
+        counters.resident = resident.filter(|statm| statm.anon + statm.shared > 0 || target.is_living(thread, proc));
     }
 
     fn read_with_swap(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {

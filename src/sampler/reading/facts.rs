@@ -28,10 +28,7 @@ use crate::sampler::containers::ContainerPlace;
 pub(crate) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
     let target = &*process.target;
     let len = target
-        .retry(proc, || match files::read_all(target.open(proc, name)?, buf)? {
-            0 if !target.is_living(proc) => Err(Errno::SRCH),
-            len => Ok(len),
-        })
+        .whole(proc, name, buf, files::read_all)
         .map_err(|e| absent_file(e, name, target, proc))?;
     check_same(process, proc)?;
     Ok(&buf[..len])
@@ -43,11 +40,12 @@ pub(crate) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
     is_same.then_some(()).ok_or(Missing::Gone)
 }
 
-/// Returns why a file could not be read. A file that is missing while its process exists is unsupported, except that of a thread, which may
-/// have ended.
+/// Returns why a file could not be read. A file that is missing while its process and its thread exist is unsupported.
 pub(crate) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
     match files::reason(errno) {
-        Missing::Gone if target.thread().is_none() && target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
+        Missing::Gone if target.is_living(target.thread(), proc) && target.stat(proc, &mut [0; 1024]).is_ok() => {
+            Missing::Unsupported
+        }
         other => other,
     }
 }

@@ -207,6 +207,12 @@ impl<K: Copy + Eq + Hash + Send + 'static, W: Send + 'static, O: Send + 'static>
         self.0.lock().running.iter().map(|r| (r.key, r.since)).collect()
     }
 
+    /// Returns true if any thread with a read runs or is runnable.
+    pub(crate) fn runs(&self) -> bool {
+        let running: Vec<Pid> = self.0.lock().running.iter().map(|r| r.tid).collect();
+        running.into_iter().any(is_on_cpu)
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.0.lock().alive
     }

@@ -332,30 +332,55 @@ impl Target {
         self.retry(proc, || files::read_record(self.open(proc, name)?, buf))
     }
 
-    /// Returns false if the thread whose files are read has released its memory. Files that describe it are then empty.
-    pub(crate) fn is_living(&self, proc: &Path) -> bool {
-        self.thread().is_none_or(|tid| living(tid, self, proc, 1).is_some())
+    /// Returns false if this thread, if any, has released its memory. Files that describe it are then empty.
+    pub(crate) fn is_living(&self, thread: Option<u32>, proc: &Path) -> bool {
+        thread.is_none_or(|tid| living(tid, self, proc, 1).is_some())
+    }
+
+    /// Reads one of the process's files; an empty one again if the thread has released its memory.
+    pub(crate) fn whole(
+        &self,
+        proc: &Path,
+        name: &[u8],
+        buf: &mut [u8],
+        read: impl Fn(OwnedFd, &mut [u8]) -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        self.retry(proc, || {
+            let thread = self.thread();
+            match read(self.open(proc, name)?, buf)? {
+                0 if !self.is_living(thread, proc) => Err(Errno::SRCH),
+                len => Ok(len),
+            }
+        })
     }
 
     /// Repeats `read` with another thread if the first one has ended and so has the one whose files are read.
     pub(crate) fn retry<T>(&self, proc: &Path, mut read: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-        let mut result = read();
+        match read() {
+            Err(why @ (Errno::NOENT | Errno::SRCH)) if self.thread().is_some() => self.try_others(proc, why, read),
+            result => result,
+        }
+    }
+
+    #[cold]
+    fn try_others<T>(&self, proc: &Path, why: Errno, mut read: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
         let (begun, mut last) = (clock::thread_time(), Vec::new());
         for tries in 0..MAX_TRIES {
-            let has_ended = matches!(result, Err(Errno::NOENT | Errno::SRCH));
-            if !has_ended || self.thread().is_none() || (tries > 0 && is_over(begun)) {
+            let newest = self.newest(proc)?;
+            // None was started meanwhile.
+            if (tries > 0 && is_over(begun)) || (tries >= NEWEST && newest == last) {
                 break;
             }
-            let newest = self.newest(proc)?;
-            let is_idle = tries >= NEWEST && newest == last;
-            let Some(tid) = newest.get(tries % newest.len().max(1)).filter(|_| !is_idle) else {
-                break;
-            };
-            self.set_thread(Some(*tid));
-            result = read();
+            if let Some(tid) = newest.get(tries % newest.len().max(1)) {
+                self.set_thread(Some(*tid));
+                match read() {
+                    Err(Errno::NOENT | Errno::SRCH) => {}
+                    result => return result,
+                }
+            }
             last = newest;
         }
-        result
+        Err(why)
     }
 
     /// Returns the newest threads besides the first, the newest first.
@@ -472,8 +497,8 @@ fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<(
             Err(why) => return Err(why),
         };
         found = others.iter().copied().find_map(living);
-        // It has no other thread, or none was started meanwhile.
-        if others.is_empty() || (tries > 1 && others == last) {
+        // It has no other thread, or none was started meanwhile. Later lists may be empty because threads have ended meanwhile.
+        if (tries == 0 && others.is_empty()) || (tries > 2 && others == last) {
             break;
         }
         last = others;
