@@ -16,7 +16,6 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::reading::pool::{Job, Pool, Priority, Reader};
@@ -305,10 +304,7 @@ impl Context {
             }
         }
         if self.needs.contains(Needs::USER) {
-            // The effective user owns the directory (`task_dump_owner` of `fs/proc/base.c`).
-            let owner = || target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
-            let owner = target.retry(proc, owner);
-            facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
+            facts.uid = target.owner(proc).map_err(files::reason);
             let account = facts.uid.map(|uid| self.account(uid));
             accounts::set_account(&mut facts, account);
             if let (Ok(uid), Ok(_)) = (facts.uid, sample.walk) {

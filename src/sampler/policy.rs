@@ -5,4 +5,3 @@ pub mod births;
 pub mod heaps;
 pub mod plan;
 pub mod rotation;
-pub mod trim;

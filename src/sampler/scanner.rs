@@ -25,7 +25,6 @@ use table::Table;
 
 use super::policy::births::{Births, Listing, Signs, may_be_reused};
 use super::policy::plan::Planner;
-use super::policy::trim::Trim;
 use super::reading::Context;
 use super::reading::counters::CounterReader;
 use super::reading::glance::{Extras, signs};
@@ -34,7 +33,6 @@ use super::reading::target::OpenFiles;
 use super::reading::walk::{WalkRequest, WalkResult};
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, ProcessSample, Reading, Sampling, Snapshot};
-use crate::own;
 use crate::proc::pids::{self, PidList};
 use crate::proc::{clock, files};
 
@@ -79,7 +77,6 @@ pub struct Scanner {
     heaps: Heaps,
     mapped: MappedReads,
     planner: Planner,
-    trim: Trim,
     tick: u64,
     updates: Vec<Update>,
     /// The time of the updates that are being applied, and the jobs that they require.
@@ -146,7 +143,6 @@ impl Scanner {
             heaps: Heaps::new(options.heaps && has_own_pids),
             mapped: MappedReads::default(),
             planner: Planner::new(options.policy),
-            trim: Trim::default(),
             tick: 0,
             updates: Vec::new(),
             now: Duration::ZERO,
@@ -416,9 +412,6 @@ impl Scanner {
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
-        if processes.as_ref().is_ok_and(|rows| self.trim.is_due(rows.len(), now)) {
-            own::trim();
-        }
         let system = self.system.sample(&self.accounting, &running, since_boot);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),

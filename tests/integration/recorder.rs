@@ -523,15 +523,21 @@ fn a_flood_of_command_lines_leaves_room_for_those_of_others() {
     assert!(cut >= 190, "{cut}");
 }
 
-#[test]
-fn a_folder_covers_half_a_day_however_much_happens() {
+/// A folder of 4 MiB, and its writer.
+fn small_folder() -> (TempDir, Writer) {
     let dir = tempfile::tempdir().unwrap();
     let settings = RecordSettings {
         size: 4 * MIB,
         ..settings()
     };
     let place = Place::Folder(Folder::open(dir.path()).unwrap(), settings.retention());
-    let mut writer = Writer::new(Options::new(place, &settings)).unwrap();
+    let writer = Writer::new(Options::new(place, &settings)).unwrap();
+    (dir, writer)
+}
+
+#[test]
+fn a_folder_covers_half_a_day_however_much_happens() {
+    let (_dir, mut writer) = small_folder();
     // Half a megabyte may be written at once, and 350 KB an hour.
     record(&mut writer, at(0), &[]);
     for second in 1..200 {
@@ -553,13 +559,7 @@ fn a_folder_covers_half_a_day_however_much_happens() {
 
 #[test]
 fn repeated_incidents_do_not_use_the_space_of_other_snapshots() {
-    let dir = tempfile::tempdir().unwrap();
-    let settings = RecordSettings {
-        size: 4 * MIB,
-        ..settings()
-    };
-    let place = Place::Folder(Folder::open(dir.path()).unwrap(), settings.retention());
-    let mut writer = Writer::new(Options::new(place, &settings)).unwrap();
+    let (_dir, mut writer) = small_folder();
     for second in 0..300 {
         record(&mut writer, flooded(second, 100), &[IncidentKind::Kill]);
     }

@@ -22,7 +22,6 @@ mod simulation;
 mod spaces;
 mod system_account;
 mod task;
-mod trim;
 mod twins;
 mod users;
 mod whole;

@@ -127,16 +127,14 @@ pub(crate) fn read_facts(request: FactsRequest, context: &Context, buf: &mut [u8
     }
 }
 
-/// Reads the effective user. It owns the process's directory in procfs (`pid_getattr` of `fs/proc/base.c`), which
-/// costs a tenth of a read of `status`.
+/// Reads the effective user.
 fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> {
     let (proc, target) = (context.roots.proc.as_path(), &*process.target);
     if !context.open_files.is_procfs {
         return read(process, proc, b"status", buf).and_then(pid::uid);
     }
-    let owner = || target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
-    let uid = match target.retry(proc, owner) {
-        Ok(owner) => owner.st_uid,
+    let uid = match target.owner(proc) {
+        Ok(uid) => uid,
         // No thread lives long enough. The first one had the same user when it ended.
         Err(Errno::NOENT | Errno::SRCH) if target.thread().is_some() => {
             let first = target
