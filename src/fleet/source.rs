@@ -9,12 +9,10 @@ use super::answer::{Answer, Labels, slope, time, whole};
 use super::clock::{Clock, Clocks};
 use super::query::Field;
 use crate::group::GroupBy;
-use crate::model::kernel::KernelTables;
-use crate::model::kill::OomCounts;
-use crate::model::system::{AccountingInputs, Pressure};
+use crate::model::system::Pressure;
 use crate::model::{
-    Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling,
-    ScrapedVerdict, SelfCost, Snapshot, Stat, SystemSample, Walk,
+    Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, ScrapedVerdict,
+    SelfCost, Snapshot, Stat, SystemSample, Walk,
 };
 use crate::order;
 use crate::text;
@@ -311,32 +309,12 @@ impl FleetSource {
     pub(super) fn snapshot_at(&self, now: Duration, processes: Vec<ProcessSample>, interval: Duration) -> Snapshot {
         let theirs = self.clocks.chief(now).map_or(now, |clock| clock.theirs(now));
         Snapshot {
-            inspected: None,
             time: UNIX_EPOCH.checked_add(theirs).unwrap_or(UNIX_EPOCH),
-            monotonic: now,
-            tick: 0,
             host: Arc::clone(&self.name),
-            boot_id: Err(Missing::NotExported),
-            interval,
-            sampling: Sampling::default(),
-            own: Err(Missing::NotExported),
             system: self.system.clone(),
-            accounting: Arc::new(AccountingInputs::missing(Missing::NotExported)),
-            kernel: KernelTables::default(),
-            oom_kills: Arc::from([]),
-            oom_counts: OomCounts::default(),
-            killers: Arc::default(),
-            exits: Arc::default(),
             processes: Ok(processes),
-            changes: None,
-            cgroups: Arc::default(),
-            jvms: Arc::default(),
-            heaps: Arc::default(),
-            mapped: Arc::default(),
-            address_limits: Arc::default(),
-            takers: Arc::default(),
-            repeats: Arc::default(),
             fleet: Some(Arc::default()),
+            ..Snapshot::missing(now, interval, Missing::NotExported)
         }
     }
 

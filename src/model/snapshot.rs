@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::exit::Exits;
@@ -11,7 +11,7 @@ use crate::model::kernel::KernelTables;
 use crate::model::kill::{OomCounts, OomKill};
 use crate::model::mapping::MappedObject;
 use crate::model::process::{Identity, ProcessSample};
-use crate::model::reading::Reading;
+use crate::model::reading::{Missing, Reading};
 use crate::model::system::{AccountingInputs, SystemSample};
 use crate::model::taker::Taker;
 use crate::text;
@@ -108,6 +108,38 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns a snapshot at that moment, without processes. `missing` is the reason for all that can be missing; the rest is empty.
+    pub fn missing(monotonic: Duration, interval: Duration, missing: Missing) -> Self {
+        Self {
+            time: UNIX_EPOCH,
+            monotonic,
+            tick: 0,
+            host: Arc::from(&b""[..]),
+            boot_id: Err(missing),
+            interval,
+            sampling: Sampling::default(),
+            own: Err(missing),
+            system: SystemSample::missing(missing),
+            accounting: Arc::new(AccountingInputs::missing(missing)),
+            kernel: KernelTables::default(),
+            oom_kills: Arc::from([]),
+            oom_counts: OomCounts::default(),
+            killers: Arc::default(),
+            exits: Arc::default(),
+            processes: Err(missing),
+            changes: None,
+            cgroups: Arc::default(),
+            inspected: None,
+            jvms: Arc::default(),
+            heaps: Arc::default(),
+            address_limits: Arc::default(),
+            takers: Arc::default(),
+            mapped: Arc::default(),
+            repeats: Arc::default(),
+            fleet: None,
+        }
+    }
+
     /// Returns the processes, or none if they could not be listed.
     pub fn rows(&self) -> &[ProcessSample] {
         self.processes.as_deref().unwrap_or(&[])

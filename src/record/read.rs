@@ -218,15 +218,13 @@ impl From<Fields<'_>> for Recorded {
             .map(|(path, figures)| (bytes(&path).into(), figures.into()))
             .filter(|(path, _): &(Arc<[u8]>, _)| is_usual_path(path))
             .collect();
+        let interval = seconds(fields.interval_s).unwrap_or_default();
         Self {
             monotonic: seconds(fields.monotonic_s),
             snapshot: Snapshot {
                 time: fields.time.0,
-                monotonic: Duration::ZERO,
-                tick: 0,
                 host: bytes(&fields.host.unwrap_or_default()).into(),
                 boot_id: reasons.reading("boot_id", fields.boot_id.map(|id| string(&id).into())),
-                interval: seconds(fields.interval_s).unwrap_or_default(),
                 sampling: Sampling {
                     took: seconds(fields.took_s).unwrap_or_default(),
                     ..fields.sampling.unwrap_or_default().into()
@@ -243,16 +241,12 @@ impl From<Fields<'_>> for Recorded {
                 killers: killers::read_killers(&fields.killers),
                 exits: Arc::new(fields.exits.map(Into::into).unwrap_or_default()),
                 cgroups: Arc::new(cgroups),
-                mapped: Arc::default(),
                 jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
                 heaps: Arc::new(fields.heaps.into_iter().map(Heap::heap).collect()),
                 address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
                 takers: fields.takers.into_iter().take(Taker::MOST).map(Taker::from).collect(),
-                repeats: Arc::default(),
-                inspected: None,
-                fleet: None,
-                changes: None,
                 processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
+                ..Snapshot::missing(Duration::ZERO, interval, Missing::Unsupported)
             },
         }
     }

@@ -23,10 +23,7 @@ use super::reading::target::{self, OpenFiles, Target};
 use super::reading::walk;
 use super::spaces::{self, Spaces};
 use super::{Needs, Options, kills};
-use crate::model::kernel::KernelTables;
-use crate::model::kill::OomCounts;
-use crate::model::system::AccountingInputs;
-use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, Walk};
 use crate::proc::accounts::{self, Account};
 use crate::proc::files::{self, Roots};
 use crate::proc::pids;
@@ -134,36 +131,16 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
     let now = clock::monotonic();
     Some(Snapshot {
         time: SystemTime::now(),
-        monotonic: now,
         tick: 1,
-        host: Arc::from(&b""[..]),
-        boot_id: Err(Missing::Pending),
-        interval: options.interval,
         sampling: Sampling {
             walks: rows.iter().filter(|row| row.walk.is_ok()).count(),
             threads,
             took: now.saturating_sub(began),
             ..Sampling::default()
         },
-        own: Err(Missing::Pending),
-        system: SystemSample::missing(Missing::Pending),
-        accounting: Arc::new(AccountingInputs::missing(Missing::Pending)),
-        kernel: KernelTables::default(),
         oom_kills: kills::read_recent(&roots).into(),
-        oom_counts: OomCounts::default(),
-        killers: Arc::default(),
-        exits: Arc::default(),
         processes: Ok(rows),
-        changes: None,
-        cgroups: Arc::default(),
-        jvms: Arc::default(),
-        heaps: Arc::default(),
-        mapped: Arc::default(),
-        address_limits: Arc::default(),
-        takers: Arc::default(),
-        repeats: Arc::default(),
-        inspected: None,
-        fleet: None,
+        ..Snapshot::missing(now, options.interval, Missing::Pending)
     })
 }
 

@@ -164,12 +164,6 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
     // Nobody asked.
     let unasked = Snapshot {
         cgroups: Arc::default(),
-        jvms: Arc::default(),
-        heaps: Arc::default(),
-        mapped: Arc::default(),
-        address_limits: Arc::default(),
-        takers: Arc::default(),
-        repeats: Arc::default(),
         ..snap.clone()
     };
     let group = one(&unasked, GroupBy::Unit);

@@ -3,12 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::kernel::KernelTables;
-use zmtop::model::kill::OomCounts;
-use zmtop::model::system::{AccountingInputs, SystemSample};
-use zmtop::model::{
-    Counted, Facts, Identity, Memory, Missing, Owner, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
-};
+use zmtop::model::{Counted, Facts, Identity, Memory, Missing, Owner, ProcessSample, SelfCost, Snapshot, Stat, Walk};
 
 /// One mebibyte.
 pub(crate) const MIB: u64 = 1 << 20;
@@ -113,30 +108,11 @@ pub(crate) fn later(second: u64, processes: Vec<ProcessSample>) -> Snapshot {
 pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot {
     Snapshot {
         time: SystemTime::UNIX_EPOCH + at,
-        monotonic: at,
         tick: 1,
         host: Arc::from(&b"db1"[..]),
         boot_id: Ok(Arc::from("boot")),
-        interval: Duration::from_secs(1),
-        sampling: Sampling::default(),
         own: Ok(SelfCost::default()),
-        system: SystemSample::missing(Missing::Unsupported),
-        accounting: Arc::new(AccountingInputs::missing(Missing::Unsupported)),
-        kernel: KernelTables::default(),
-        oom_kills: Arc::from([]),
-        oom_counts: OomCounts::default(),
-        killers: Arc::default(),
-        exits: Arc::default(),
         processes: Ok(processes),
-        changes: None,
-        cgroups: Arc::default(),
-        jvms: Arc::default(),
-        heaps: Arc::default(),
-        mapped: Arc::default(),
-        address_limits: Arc::default(),
-        takers: Arc::default(),
-        repeats: Arc::default(),
-        inspected: None,
-        fleet: None,
+        ..Snapshot::missing(at, Duration::from_secs(1), Missing::Unsupported)
     }
 }
