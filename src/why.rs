@@ -24,7 +24,6 @@ pub mod explanation;
 mod growth;
 mod trail;
 
-use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -43,7 +42,7 @@ use crate::history::most::LimitOf;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::{History, HistoryConfig};
 use crate::model::Missing;
-use crate::model::exit::Exit;
+use crate::model::exit::{Exit, keep_highest};
 use crate::model::kill::OomKill;
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
@@ -67,6 +66,8 @@ const NEAR: Duration = Duration::from_secs(600);
 const LEAST_BRIEF: [u64; 2] = [64 << 20, 128 << 20];
 /// Maximum number of such processes.
 const MAX_BRIEF: usize = 20;
+/// Maximum number of such processes that are kept until the event is known.
+const MAX_BRIEF_KEPT: usize = 100;
 /// Maximum number of readings of growing processes.
 const MAX_TAKERS: usize = 16;
 /// Maximum number of events that are listed.
@@ -180,8 +181,9 @@ pub struct Why {
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
-    /// Of the processes that started and ended between snapshots, those with the highest peaks.
-    brief: Vec<Exit>,
+    /// Of the processes that started and ended between snapshots, those with the highest peaks: of the recording, and of the last
+    /// ten minutes.
+    brief: [Vec<Exit>; 2],
     /// The reason why such processes could not be seen.
     unseen: Option<Missing>,
     /// The readings of processes that used up the memory in this boot, oldest first.
@@ -210,7 +212,7 @@ impl Why {
             best: None,
             chosen: None,
             worst: Worst::default(),
-            brief: Vec::new(),
+            brief: Default::default(),
             unseen: None,
             takers: VecDeque::new(),
             cuts: None,
@@ -282,9 +284,19 @@ impl Why {
             .clamp(low, high);
         let all = snapshot.exits.list.iter();
         let high = all.filter(|exit| exit.own() >= least && exit.is_brief());
-        self.brief.extend(high.cloned());
-        self.brief.sort_by_key(|exit| Reverse(exit.own()));
-        self.brief.truncate(MAX_EVENTS);
+        let high: Vec<Exit> = high.cloned().collect();
+        // An open event may last, and is explained later.
+        let moment = self.open.as_ref().map_or(snapshot.time, |open| open.time);
+        let [_, recent] = &mut self.brief;
+        recent.retain(|exit| exit.time > moment || distance(exit.time, moment) <= TEN_MINUTES);
+        for list in &mut self.brief {
+            add_highest(list, high.iter());
+        }
+        let explained = self.best.as_mut().map(|(_, best)| best);
+        for explained in explained.into_iter().chain(&mut self.chosen) {
+            let moment = explained.event.time;
+            add_highest(&mut explained.brief, high.iter().filter(|exit| is_near(exit, moment)));
+        }
     }
 
     /// Adds the looks that no earlier snapshot has.
@@ -608,7 +620,7 @@ impl Why {
             more: 0,
             holders: holders(&moment, &victims, span),
             takers: self.takers_of(episode.time_of(&kills), &victims, &moment),
-            brief: Vec::new(),
+            brief: self.brief[1].clone(),
             unseen: None,
             span,
             booted,
@@ -688,18 +700,21 @@ impl Why {
         let moment = found.event.time;
         // A kill before the recording explains none of its processes.
         let is_quiet = found.event.kind == EventKind::Nothing || found.is_before_recording();
-        let is_near =
-            |exit: &Exit| distance(exit.time, moment) <= if exit.time > moment { Exit::BRIEF } else { TEN_MINUTES };
         // If a cgroup reached its limit, memory outside of it does not matter.
         let is_below = |exit: &Exit| {
             let limited = found.cgroup.as_deref();
             limited.is_none_or(|path| exit.cgroup.as_deref().is_some_and(|own| is_within(own, path)))
         };
-        let mut brief = std::mem::take(&mut self.brief);
+        let [of_all, _] = std::mem::take(&mut self.brief);
+        let mut brief = if is_quiet {
+            of_all
+        } else {
+            std::mem::take(&mut found.brief)
+        };
         // Do not repeat what the victim's entry says.
         let is_victim = |exit: &Exit| found.victims.iter().any(|victim| is_end_of(exit, &victim.kill));
-        brief.retain(|exit| (is_quiet || (is_near(exit) && is_below(exit))) && !is_victim(exit));
-        brief.truncate(MAX_BRIEF);
+        brief.retain(|exit| (is_quiet || (is_near(exit, moment) && is_below(exit))) && !is_victim(exit));
+        keep_highest(&mut brief, MAX_BRIEF, |exit| (exit.uid, exit.own()));
         Some(Explanation {
             unseen: self.unseen.filter(|_| brief.is_empty()),
             brief,
@@ -724,6 +739,20 @@ fn limit_of<'a>(episode: &'a Episode, kills: &'a [Kill]) -> LimitOf<'a> {
         (None, Some(danger)) => path_of(&danger.limit).map(|path| &**path),
         (None, None) => None,
     })
+}
+
+/// Returns true for a process that ended shortly before an event or just after it.
+fn is_near(exit: &Exit, event: SystemTime) -> bool {
+    distance(exit.time, event) <= if exit.time > event { Exit::BRIEF } else { TEN_MINUTES }
+}
+
+/// Adds processes to those with the highest peaks.
+fn add_highest<'a>(list: &mut Vec<Exit>, more: impl Iterator<Item = &'a Exit>) {
+    let before = list.len();
+    list.extend(more.cloned());
+    if list.len() > before {
+        keep_highest(list, MAX_BRIEF_KEPT, |exit| (exit.uid, exit.own()));
+    }
 }
 
 fn distance(one: SystemTime, other: SystemTime) -> Duration {

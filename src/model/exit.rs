@@ -1,6 +1,7 @@
 //! Processes that ended between two snapshots.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use super::reading::{Missing, Reading};
@@ -36,8 +37,7 @@ impl Exits {
         self.started = sum(self.started, earlier.started);
         self.lost = self.lost.saturating_add(earlier.lost);
         self.list.extend_from_slice(&earlier.list);
-        self.list.sort_by_key(|exit| Reverse(exit.peak));
-        self.list.truncate(Exit::MOST);
+        keep_highest(&mut self.list, Exit::MOST, |exit| (exit.uid, exit.peak));
     }
 
     /// Returns true if nothing was requested.
@@ -50,6 +50,26 @@ impl Default for Exits {
     fn default() -> Self {
         Self::missing(Missing::Pending)
     }
+}
+
+/// Sorts a list by peak, the highest first, and keeps at most `most` entries. The highest one of each user is kept first, then the
+/// second one, and so on: otherwise one user's many processes would displace those of others. `of` returns an entry's uid and peak.
+pub fn keep_highest<T>(list: &mut Vec<T>, most: usize, of: impl Fn(&T) -> (u32, u64)) {
+    list.sort_by_key(|entry| Reverse(of(entry).1));
+    if list.len() <= most {
+        return;
+    }
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let mut ranked: Vec<(usize, T)> = Vec::with_capacity(list.len());
+    for entry in list.drain(..) {
+        let count = counts.entry(of(&entry).0).or_default();
+        *count += 1;
+        ranked.push((*count, entry));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.truncate(most);
+    list.extend(ranked.into_iter().map(|(_, entry)| entry));
+    list.sort_by_key(|entry| Reverse(of(entry).1));
 }
 
 /// A process that ended.

@@ -27,6 +27,7 @@ use crate::columns::DataValue;
 use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
+use crate::model::exit::keep_highest;
 use crate::model::kill::{KillCause, OomVictim};
 use crate::model::taker::{KeptPath, MappingUse, Taker};
 use crate::model::{Exit, Facts, Missing, Reading};
@@ -209,7 +210,7 @@ impl WhyReport<'_> {
             Some(_) => kill.by.clone(),
             None => capital(&kill.by),
         };
-        // What had grown is said by the explanation.
+        // The explanation names the growth.
         let unseen = first.kill.known.is_some() && first.kill.event.victim.is_err();
         let growth = if unseen { &*kill.growth } else { "" };
         let (victim, reason, limit) = (self.victim(&first.kill), &kill.reason, &kill.limit);
@@ -473,7 +474,7 @@ impl WhyReport<'_> {
             };
             let at = format!("At {}{before}", self.time(taker.time));
             let name = format!("{} (pid {})", text::cut(&taker.comm, NAME), taker.id.pid);
-            // What was never touched is in use, but not in its memory.
+            // Memory that was never touched is in use inside the heap, but not in RAM.
             let memory = taker
                 .memory
                 .ok()
@@ -633,8 +634,9 @@ impl WhyReport<'_> {
                 "Processes that started and ended between two snapshots could not be recorded: {why}."
             )];
         }
-        let exits = e.brief.iter().take(BRIEF);
-        let sentences = exits.map(|exit| {
+        let mut exits: Vec<&Exit> = e.brief.iter().collect();
+        keep_highest(&mut exits, BRIEF, |exit| (exit.uid, exit.own()));
+        let sentences = exits.into_iter().map(|exit| {
             let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
                 format!(", a child of {}", text::cut(parent, NAME))
             });

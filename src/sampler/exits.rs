@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
+use crate::model::exit::keep_highest;
 use crate::model::{Exit, Exits, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
 use crate::proc::files::{self, Roots};
@@ -114,8 +115,7 @@ impl Tally {
     }
 
     fn cut(&mut self) {
-        self.list.sort_by_key(|ended| std::cmp::Reverse(ended.end.peak));
-        self.list.truncate(Exit::MOST);
+        keep_highest(&mut self.list, Exit::MOST, |ended| (ended.end.uid, ended.end.peak));
     }
 
     /// Counts records that were not received.

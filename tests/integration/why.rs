@@ -1161,6 +1161,44 @@ fn a_kill_before_the_recording_hides_no_process_of_it() {
 }
 
 #[test]
+fn brief_processes_of_one_user_displace_none_of_another_user_or_of_the_event() {
+    let mut all = spike();
+    let many = |snap: &Snapshot, uid, peak| {
+        let mut exits = (*snap.exits).clone();
+        let first = spike()[20].exits.list[0].clone();
+        exits.list = (0..130)
+            .map(|pid| Exit {
+                pid: 1000 + pid,
+                uid,
+                comm: b"sshd"[..].into(),
+                time: snap.time,
+                peak,
+                is_fork: false,
+                ..first.clone()
+            })
+            .collect();
+        Arc::new(exits)
+    };
+    // Another user's in the next snapshot.
+    all[21].exits = many(&all[21], 4242, 12 << 30);
+    let names = |all: &[Snapshot]| {
+        let chosen = all[25].time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let told = text(&explain(all.to_vec(), Some(chosen.as_secs())).unwrap());
+        (told.contains("cc1"), told.contains("sshd"))
+    };
+    assert_eq!(names(&all), (true, true));
+    // The same user's, long after the chosen moment.
+    let mut last = all.last().unwrap().clone();
+    let uid = all[20].exits.list[0].uid;
+    all[21].exits = Arc::default();
+    last.time += Duration::from_secs(3600);
+    last.monotonic += Duration::from_secs(3600);
+    last.exits = many(&last, uid, 12 << 30);
+    all.push(last);
+    assert_eq!(names(&all), (true, false));
+}
+
+#[test]
 fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
