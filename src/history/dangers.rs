@@ -166,7 +166,7 @@ impl Watched {
     /// the cgroup is gone.
     fn push(&mut self, now: Duration, left: u64, mut stopping: Vec<u64>, grown: impl Fn(u64) -> (i64, bool)) {
         stopping.sort_unstable();
-        // What is gone is not stopping now.
+        // A cgroup that is gone no longer stops.
         let gone = self.stopping.iter().filter(|digest| grown(**digest).1);
         let all = stopping.iter().chain(gone);
         let growth = all.map(|digest| grown(*digest).0).fold(0, i64::saturating_add);

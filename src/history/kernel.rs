@@ -287,6 +287,8 @@ pub struct PartHistories {
     /// The size of [`REST`], and the inputs that it was computed from.
     inputs: Option<Arc<AccountingInputs>>,
     rest: Option<u64>,
+    /// The size of [`IN_SOCKETS`], read with the inputs.
+    in_sockets: Option<u64>,
     /// The time and the values of the last sums of all resident sets, and of the anonymous memory of all processes.
     sums: Option<(Duration, [Option<u64>; 2])>,
     /// Saved histories that are not resumed yet, by id.
@@ -337,9 +339,11 @@ impl PartHistories {
             let is_known = snapshot.accounting.zones != Err(Missing::Pending);
             let rest = account.rest.ok().filter(|_| is_known);
             self.rest = rest.map(|rest| u64::try_from(rest).unwrap_or(0));
+            self.in_sockets = snapshot.accounting.sockets.ok().map(|sockets| sockets.buffers());
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
+        self.push_part(IN_SOCKETS, self.in_sockets, 0, tick);
         let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < SUM_INTERVAL;
         let sums = self.sums.filter(is_fresh);
         let (at, sums) = sums.unwrap_or_else(|| (tick.now, [resident_sum(snapshot), anonymous_sum(snapshot)]));
@@ -440,6 +444,12 @@ impl PartHistories {
         grown.flatten().is_some_and(|grown| grown < 0.5)
     }
 
+    /// Returns true if the memory that is not accounted for grows, and socket buffers grow by at least half as much.
+    pub(super) fn is_rest_in_sockets(&self) -> bool {
+        let grown = self.get(REST).map(|rest| relative_growth(self.get(IN_SOCKETS), rest));
+        grown.flatten().is_some_and(|grown| grown >= 0.5)
+    }
+
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
         (0..)
             .map(RowNumber::Part)
@@ -471,6 +481,9 @@ const RESIDENT: &str = "resident";
 
 /// The id of the anonymous memory of all processes.
 const OF_PROCESSES: &str = "anon_of_processes";
+
+/// The id of the buffers of sockets. Those of received TCP data are in no part of the account.
+const IN_SOCKETS: &str = "in_sockets";
 
 /// Time between sums over all processes.
 const SUM_INTERVAL: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{ANON, PartKind, SHMEM, SLAB};
+use crate::account::{ANON, PartKind, REST, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
@@ -43,6 +43,9 @@ const ENDED_GROWTH_LISTED: Duration = Duration::from_secs(3600);
 /// tested software for two hours, none of 109 evaluations found such growth.
 const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 const MIN_USER_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
+/// The share of the growth of [`MIN_USER_GROWTH`] that may be in its second half. A build that has just begun is no growth of minutes,
+/// even if the memory grew slowly before.
+const MAX_LATE_GROWTH: f64 = 0.75;
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -115,6 +118,8 @@ pub enum Cause {
     OfAllUsers,
     /// Anonymous memory of the machine, most of whose growth is in no process that was read.
     Unseen,
+    /// Memory that is not accounted for, most of whose growth is in the buffers of sockets.
+    Sockets,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -140,6 +145,7 @@ impl Cause {
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
             Self::Unseen => "most of it in processes that zmtop cannot see".into(),
+            Self::Sockets => "most of it in the buffers of TCP and UDP sockets".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -721,7 +727,7 @@ fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Su
     let Some((_, user)) = alike.max_by_key(|(growing, user)| (*growing, user.uid)) else {
         return;
     };
-    // What is not of that user would otherwise vanish.
+    // Processes of other users would otherwise be left out.
     if users.len() > 1 && !is_explained_by_processes(program, members, found) {
         return;
     }
@@ -801,7 +807,7 @@ impl<'a> AnonymousGrowth<'a> {
         let Judgement { verdict, standing, .. } = row.trend();
         let span = row.trend().watched(now).unwrap_or_default();
         let bytes = row.footprint().change_over(span);
-        let is_large = span >= MIN_USER_GROWTH && bytes >= MIN_USER_BYTES;
+        let is_large = grows_for_minutes(row, span);
         let is_unseen = is_large && history.parts().has_unseen_growth();
         if *verdict != Verdict::Growing || (standing.score < 1.0 && !is_unseen) {
             return None;
@@ -831,6 +837,13 @@ impl<'a> AnonymousGrowth<'a> {
     }
 }
 
+/// Returns true if the memory of a row that was watched for `span` grew enough to list it without a leak, for minutes.
+fn grows_for_minutes(row: &RowHistory, span: Duration) -> bool {
+    let grown = |time| row.footprint().change_over(time);
+    let is_even = || grown(MIN_USER_GROWTH / 2) <= grown(MIN_USER_GROWTH) * MAX_LATE_GROWTH;
+    span >= MIN_USER_GROWTH && grown(span) >= MIN_USER_BYTES && is_even()
+}
+
 /// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in
 /// no anonymous memory.
 fn grows_beyond_files(suspect: &Suspect) -> bool {
@@ -852,8 +865,8 @@ fn find_users(
     let lasts = |row: &RowHistory| {
         let Judgement { verdict, metric, .. } = *row.trend();
         let watched = row.trend().watched(snapshot.monotonic).unwrap_or_default();
-        let is_large = || watched >= MIN_USER_GROWTH && row.footprint().change_over(watched) >= MIN_USER_BYTES;
-        verdict >= Verdict::Growing && !metric.is_reclaimable() && (verdict == Verdict::Leaking || is_large())
+        let is_long = || verdict == Verdict::Leaking || grows_for_minutes(row, watched);
+        verdict >= Verdict::Growing && !metric.is_reclaimable() && is_long()
     };
     // New processes of one program are no growth of a user.
     let anon = anon.filter(|anon| anon.program.is_none());
@@ -1079,6 +1092,9 @@ fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey, row: &Ro
             pid: creator.pid,
             bytes: creator.resident,
         });
+    }
+    if key.id == REST && history.parts().is_rest_in_sockets() {
+        return Some(Cause::Sockets);
     }
     history.part_share(key.id, snapshot).map(Cause::Holder)
 }

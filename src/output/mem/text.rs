@@ -560,11 +560,11 @@ fn others(mem: &MemReport<'_>) -> TextTable {
         .and_then(|n| if n == 0 { Err(Missing::Unsupported) } else { Ok(n) });
     push("balloon", balloon, "returned to the hypervisor".into());
     if let Ok(sockets) = inputs.sockets {
-        let buffers = sockets
-            .tcp
-            .saturating_add(sockets.udp)
-            .saturating_add(sockets.fragments);
-        push("socket buffers", Ok(buffers), "in slab, or not accounted for".into());
+        push(
+            "socket buffers",
+            Ok(sockets.buffers()),
+            "in slab, or not accounted for".into(),
+        );
     }
     if let Ok(ksm) = inputs.ksm
         && (ksm.on || ksm.saved > 0)

@@ -583,9 +583,10 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
     let sentence = own.find_map(|suspect| match (suspect.key.part(), &suspect.cause) {
         (Some(key), _) if key.mount.is_some() => Some(format!("It grows in {}.", text::safe(&key.name()))),
-        // What has most of it is shown below, whether it grows or not.
+        // The process with most of it is shown below, growing or not.
         (_, Some(Cause::Holder(_)) | None) => None,
         (_, Some(cause @ Cause::SystemV { .. })) => Some(format!("{}.", cause.text())),
+        (_, Some(cause @ (Cause::Unseen | Cause::Sockets))) => Some(format!("It grows, {}.", cause.text())),
         (_, Some(cause)) => Some(format!("It grows in {}.", cause.text())),
     });
     texts.extend(sentence.iter().flat_map(|sentence| text::wrap(sentence, width)));

@@ -121,6 +121,16 @@ fn growth_in_processes_that_end_before_they_are_read_is_reported() {
     ))));
     assert!(!is_reported(&watch_beside(6, |second| second * MIB / 30, steady)));
     assert!(!is_reported(&watch_beside(2, |second| second * MIB, steady)));
+    // Neither is a burst after slow growth, until it has lasted for minutes itself.
+    let burst = |second: u64| second * MIB / 20 + second.saturating_sub(540) * 10 * MIB;
+    for (minutes, expected) in [(10, false), (14, true)] {
+        let seen = watch_beside(minutes, burst, steady);
+        assert_eq!(
+            seen.history.parts().get("anon").unwrap().trend().verdict,
+            Verdict::Growing
+        );
+        assert_eq!(is_reported(&seen), expected, "{minutes}");
+    }
     // Without kernel threads, processes of others are not listed.
     assert!(!is_reported(&watch_beside(
         6,

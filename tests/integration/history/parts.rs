@@ -9,8 +9,8 @@ use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
-use zmtop::history::suspects::{Cause, SuspectQuery, suspects};
-use zmtop::model::system::{AccountingInputs, MemoryMount, SysvCreator, SysvShm, Zones};
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, suspects};
+use zmtop::model::system::{AccountingInputs, MemoryMount, Sockets, SysvCreator, SysvShm, Zones};
 use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
 use zmtop::trend::Verdict;
 
@@ -99,6 +99,32 @@ fn what_nobody_accounts_for_may_leak() {
         s.mem_free = Ok(5500 * MIB - (noise(second) * 3e6) as u64);
     });
     assert!(stays <= Verdict::Steady, "{stays:?}");
+}
+
+#[test]
+fn memory_not_accounted_for_is_said_to_be_in_socket_buffers_if_they_grow_with_it() {
+    let cause = |in_sockets: fn(u64) -> u64| {
+        let mut history = History::new(Duration::from_secs(10));
+        let grown = |second: u64| second.saturating_sub(60) * 300 * KIB;
+        let mut last = None;
+        for second in 0..600 {
+            let mut snap = at(second, |s| s.mem_free = Ok(5500 * MIB - grown(second)));
+            snap.accounting = Arc::new(AccountingInputs {
+                sockets: Ok(Sockets {
+                    tcp: in_sockets(grown(second)),
+                    ..Sockets::default()
+                }),
+                ..(*snap.accounting).clone()
+            });
+            history.push(&snap);
+            last = Some(snap);
+        }
+        let found = suspects(&history, &last.unwrap(), SuspectQuery::GROWING);
+        let of_rest = |suspect: &&Suspect| suspect.key.part().is_some_and(|key| key.id == REST);
+        found.iter().find(of_rest).unwrap().cause.clone()
+    };
+    assert_eq!(cause(|grown| grown * 9 / 10), Some(Cause::Sockets));
+    assert_eq!(cause(|grown| grown / 10), None);
 }
 
 #[test]
