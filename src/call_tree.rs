@@ -774,7 +774,7 @@ pub fn flame(tree: &Tree, least: f64) -> Vec<Cell> {
     let size = |weight: Weight| if total.kept > 0 { weight.kept } else { weight.taken };
     let all = size(total).max(1) as f64;
     let mut cells = Vec::new();
-    // What is still to do, the next one last: the node, its depth, its caller's cell, its start.
+    // The nodes to visit, the next one last, each with its depth, its caller's cell and its start.
     let mut todo = vec![(0_u32, 0_usize, 0_usize, 0.0)];
     while let Some((at, depth, parent, start)) = todo.pop() {
         let node = &tree.nodes[at as usize];
@@ -869,7 +869,7 @@ pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
     let size = |weight: Weight| if by_kept { weight.kept } else { weight.taken };
     let floor = (size(total) as f64 * least).ceil() as u64;
     let mut lines = Vec::new();
-    // What is still to do, the next one last.
+    // The nodes to visit, the next one last.
     let mut todo = vec![(0_u32, 0_usize, true)];
     let mut in_chain = 0;
     while let Some((at, depth, is_branch)) = todo.pop() {

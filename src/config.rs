@@ -119,7 +119,7 @@ impl Config {
                 warnings,
             }),
             (keymap, theme) => {
-                // What is amiss besides the text, such as a program that does not exist.
+                // Faults outside the text, such as a program that does not exist.
                 let others = warnings.into_iter().map(|what| ConfigError::of_file(place, what));
                 let all = found.into_iter().chain(keymap.err()).chain(theme.err()).chain(others);
                 Err(ConfigError {

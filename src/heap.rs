@@ -366,7 +366,7 @@ impl State {
                 .map_or_else(|_| String::new(), |memory| format!(" of its {}", bytes(memory.total())));
             let kept = bytes(sum.kept());
             let used = sum.in_use.saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes));
-            // What was never touched, or was allocated since the memory was read, is not in the memory.
+            // Blocks that were never touched, or were allocated since the memory was read, are not in it.
             let in_use = match self.memory {
                 Ok(memory) if used > memory.total() => format!(
                     "{} are in use inside glibc, at most {} of that in RAM or swap",
@@ -450,7 +450,7 @@ impl State {
             Ok(heap) => heap,
             Err(why) => {
                 lines.extend(self.runtimes.iter().flat_map(|runtime| runtime.lines(units)));
-                // What is known comes first.
+                // Known figures come first.
                 let at = if self.runtimes.is_empty() { 0 } else { lines.len() };
                 lines.insert(at, ("glibc".into(), why.to_string()));
                 return lines;

@@ -428,7 +428,7 @@ impl Followed {
         self.peak = self.peak.max(sample.need).max(between);
         self.last = Some(sample);
         if let Ok(Some(limit @ 1..)) = self.limit.bytes {
-            // What was swapped out is not in the memory that the limit is on.
+            // The limit does not count pages that were swapped out.
             let near = stays.unwrap_or(sample.need) as f64 / limit as f64;
             self.near = Some(self.near.map_or(near, |before| before.max(near)));
         }

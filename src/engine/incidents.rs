@@ -47,7 +47,7 @@ impl Incidents {
         let kills = state.history.kills().filter(|kill| !kill.is_open);
         let kills: Vec<_> = kills.map(|kill| (kill.at, kill)).collect();
         for (at, kill) in &kills {
-            // What was kept of earlier runs is no news.
+            // Kills that were kept from earlier runs are no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
                 add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()));

@@ -476,7 +476,7 @@ impl Scan<'_> {
                 let count = self.count(page, &bytes, list, used)? + page.waiting(list);
                 Some((used - count.min(used)) * block)
             });
-            // What changed meanwhile contradicts nothing.
+            // Numbers that changed meanwhile are no contradiction.
             let is_same = numbers == self.numbers(page);
             *is_moving |= !is_same || numbers != before;
             known = found.or(known.filter(|_| !is_same));
@@ -646,7 +646,7 @@ impl Scan<'_> {
         let mut words = vec![[0; 4]; addresses.len()];
         let mut at = 0;
         while at < addresses.len() {
-            // What cannot be read stays 0, and is no page.
+            // Words that cannot be read stay 0, and are no page.
             at += self.memory.read_each(&addresses[at..], &mut words[at..]) + 1;
         }
         let (words, _) = words.as_chunks::<4>();

@@ -563,7 +563,7 @@ impl<'m> Walk<'m> {
     fn open(&mut self, object: u64, header: Header, index: usize, owner: Owner) -> u64 {
         let kind = self.types.at(index).clone();
         let mut fixed = kind.basic;
-        // What varies, and its place.
+        // The variable part, and its place.
         let (variable, place) = match kind.kind {
             Kind::List => self.open_list(object, header, owner),
             Kind::Tuple => {

@@ -206,7 +206,7 @@ impl Scan<'_> {
         for length in &mut root.lengths {
             *length = length.checked_shl(root.shift).unwrap_or(u64::MAX);
         }
-        // What it has for itself changes meanwhile.
+        // Its own structures change meanwhile.
         for _ in 0..TRIES {
             if let Some(root) = self.pointed(root)? {
                 let is_new = root.links == root.elements * LIST + BEFORE_LINKS[0];

@@ -410,7 +410,7 @@ impl Session {
         let expression =
             "{ const inspector = require('inspector'); setTimeout(() => inspector.close(), 10); undefined }";
         let parameters = json!({ "expression": expression, "includeCommandLineAPI": true, "silent": true });
-        // Whether it closed is checked afterwards.
+        // The caller checks afterwards that it closed.
         let _ = self.step().ask("Runtime.evaluate", &parameters);
     }
 

@@ -124,7 +124,7 @@ fn named(typed: &Path, options: &Options) -> Result<Named, Failure> {
             )
             .into())
         }
-        // What cannot be looked at may exist.
+        // A file behind a closed folder may exist.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(Named::Path(typed.into())),
         Err(_) => match (bytes.contains(&b'/'), cgroup(bytes)) {
             (_, Ok(place)) => Ok(Named::Cgroup(place)),

@@ -284,7 +284,7 @@ fn limit_memory(bytes: u64) {
 /// Lowers the priority, and ends with the parent.
 fn stay_behind() {
     let _ = rustix::process::nice(NICE);
-    // What it keeps depends on the measured program, so it ends before any other if memory runs out.
+    // The measured program determines its memory, so it is the first to be killed if memory runs out.
     let _ = own::set_oom_score_adj(1000);
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
 }

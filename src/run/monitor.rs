@@ -166,7 +166,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // A message shows as many of them as fit. The list of alerts shows all.
         tell(&send, Event::Failed(config.warnings.join("; ")));
     }
-    // What the black box holds beside what the screen needs.
+    // The black box needs more than the screen.
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
     let most_armed = Arc::new(AtomicU16::new(config.settings.callers.armed));

@@ -176,7 +176,7 @@ pub(super) fn families(
     });
     let mut rows: Vec<(Labels, Row<'_>)> = shown.collect();
     if let Some(at) = chosen.others.first() {
-        // Whether their sum grows says little, so it is not judged.
+        // The growth of their sum means little, so it gets no verdict.
         let labels = [("by", groups[*at].key.by.id().into()), ("group", OTHERS.into())];
         rows.push((Arc::new(labels), Row::of_totals(&others, snapshot)));
     }

@@ -127,7 +127,7 @@ impl<'a> Windows<'a> {
     }
 
     /// Returns the growth in the shortest window of at least [`LONGER_GROWTH`] times the length of `warming` that does not level off.
-    /// What the shorter window regards as a warm-up is then a pause, the rhythm of stairs, or a load on top of the growth.
+    /// The warm-up in the shorter window is then a pause, the rhythm of stairs, or a load on top of the growth.
     pub(super) fn grows_for_longer(&self, warming: &Finding) -> Option<Finding> {
         self.windows()
             .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= LONGER_GROWTH * warming.length)

@@ -587,7 +587,7 @@ impl CallPathData {
         if number != self.number {
             return;
         }
-        // What was found before stays if the process ends.
+        // The last result stays if the process ends.
         if found.is_ok() || !matches!(self.found, Some(Ok(_))) {
             self.found = Some(found);
         }

@@ -84,7 +84,7 @@ impl Prompt {
         show(app);
         let shown = filter(app).text.clone();
         let mut prompt = Self::new(PromptKind::Filter, &shown);
-        // What is not edited yet is the filter of the rows before.
+        // Text that is not edited yet is the filter of the rows before.
         if input.text() != before {
             set_filter(app, input.text());
             prompt.input = input;

@@ -368,9 +368,9 @@ impl Runner {
 
     /// Shows a state in which the shown snapshot is the last one.
     fn shows_anew(&mut self, state: State, known_since: Option<SystemTime>, group: usize) {
-        // The end is looked for again.
+        // The end is searched again.
         (self.is_ended, self.at_event) = (false, None);
-        // What lasts there did not begin there.
+        // An incident that lasts there did not begin there.
         self.incidents = Incidents::default();
         drop(self.incidents.of(&state, &[]));
         self.player.show(self.now(), self.now());

@@ -337,7 +337,7 @@ pub(in crate::tui) fn draw_time_axis(
     };
     let suspends = app.engine.history.suspends();
     let now = snapshot.monotonic;
-    // What is looked up in the past of the live screen does not end now.
+    // A look at the past of the live screen does not end now.
     let visit = app.replay.as_ref().filter(|replay| replay.is_visit);
     let clock = visit.and_then(|_| labels::clock(app, snapshot, Duration::ZERO, true));
     let ago = if clock.is_some() { "before" } else { "ago" };

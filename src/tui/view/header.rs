@@ -719,7 +719,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
         }
         Some((key, pace)) => {
             let pace = format!(" +{}", units::pace(*pace));
-            // What takes it is named even where there is room for the beginning of its name only.
+            // A narrow screen shows the beginning of the name.
             let pid = key.process().map_or(0, |id| id.pid);
             let taken = text::width(&format!(" ▲ DANGER  {text}  {pid} {pace}"));
             let room = usize::from(area.width).saturating_sub(taken).clamp(MIN_TAKER, width);
@@ -926,7 +926,7 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
     text::single_blanks(&name)
 }
 
-// What the user may not read, and how to see more.
+// Figures that the user may not read, and how to see more.
 //
 //  PSS of 317 processes needs root or CAP_PERFMON  ? shows the commands
 

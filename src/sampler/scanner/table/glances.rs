@@ -162,7 +162,7 @@ impl Table {
         if reads >= before {
             return;
         }
-        // What is no longer read would become wrong.
+        // Figures that are no longer read would become wrong.
         for (pid, entry) in &mut self.entries {
             let Some(process) = &mut entry.process else { continue };
             process.page_tables = Err(Missing::Pending);
