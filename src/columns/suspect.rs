@@ -68,7 +68,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = match r.suspect.stopped {
             Some(last) => Some(last.until.saturating_sub(last.since)),
-            None => r.suspect.judgement.watched(r.now),
+            None => r.suspect.judgement.watched(r.suspect.ended.unwrap_or(r.now)),
         };
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
