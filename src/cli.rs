@@ -170,14 +170,14 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
     Ok(cli)
 }
 
-/// Returns the option or argument that names a file, if one was given.
+/// Returns the option that names a file, or `an argument`, if one was given.
 fn named_file(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
     let is_file = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
     let is_typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let arg = command.get_arguments().filter(is_file).find(is_typed);
     let name = |arg: &Arg| {
         arg.get_long()
-            .map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"))
+            .map_or_else(|| "an argument".into(), |long| format!("--{long}"))
     };
     arg.map(name).or_else(|| {
         let (name, matches) = matches.subcommand()?;

@@ -43,6 +43,8 @@ const ENDED_GROWTH_LISTED: Duration = Duration::from_secs(3600);
 /// tested software for two hours, none of 109 evaluations found such growth.
 const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 const MIN_USER_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
+/// Maximum time over which the pace of such growth is measured, unless it is a leak.
+const LONGEST_PACE: Duration = Duration::from_secs(600);
 /// The share of the growth of [`MIN_USER_GROWTH`] that may be in its second half. A build that has just begun is no growth of minutes,
 /// even if the memory grew slowly before.
 const MAX_LATE_GROWTH: f64 = 0.75;
@@ -844,6 +846,23 @@ fn grows_for_minutes(row: &RowHistory, span: Duration) -> bool {
     span >= MIN_USER_GROWTH && grown(span) >= MIN_USER_BYTES && is_even()
 }
 
+/// Returns the pace of the memory of a user whose growth has that judgement, in bytes per second. The judgement may be on the memory
+/// that processes hold on to, which misses what new programs keep.
+fn pace_of_user(row: &RowHistory, judgement: &Judgement, now: Duration) -> f64 {
+    let watched = judgement.watched(now).unwrap_or_default();
+    let span = match judgement.verdict {
+        Verdict::Leaking => watched,
+        _ => watched.min(LONGEST_PACE),
+    };
+    let pace = row.footprint().change_over(span) / span.as_secs_f64();
+    // A pace of 0 is that of growth that has stopped.
+    if pace > judgement.slope && judgement.slope > 0.0 {
+        pace
+    } else {
+        judgement.slope
+    }
+}
+
 /// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in
 /// no anonymous memory.
 fn grows_beyond_files(suspect: &Suspect) -> bool {
@@ -895,6 +914,7 @@ fn find_users(
         if explained >= judgement.slope / 2.0 {
             continue;
         }
+        judgement.slope = pace_of_user(row, &judgement, snapshot.monotonic);
         judgement.call_growing();
         let key = GroupKey {
             by: GroupBy::User,

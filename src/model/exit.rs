@@ -62,7 +62,10 @@ pub fn keep_highest<T>(list: &mut Vec<T>, most: usize, of: impl Fn(&T) -> (u32, 
     let mut counts: HashMap<u32, usize> = HashMap::new();
     let mut ranked: Vec<(usize, T)> = Vec::with_capacity(list.len());
     for entry in list.drain(..) {
-        let count = counts.entry(of(&entry).0).or_default();
+        let (uid, _) = of(&entry);
+        // The subordinate uids of a user are about a block of this size.
+        let user = if uid < 1 << 16 { uid } else { uid >> 16 << 16 };
+        let count = counts.entry(user).or_default();
         *count += 1;
         ranked.push((*count, entry));
     }

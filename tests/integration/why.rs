@@ -1169,7 +1169,7 @@ fn brief_processes_of_one_user_displace_none_of_another_user_or_of_the_event() {
         exits.list = (0..130)
             .map(|pid| Exit {
                 pid: 1000 + pid,
-                uid,
+                uid: if uid < 1 << 16 { uid } else { uid + pid },
                 comm: b"sshd"[..].into(),
                 time: snap.time,
                 peak,
@@ -1186,6 +1186,9 @@ fn brief_processes_of_one_user_displace_none_of_another_user_or_of_the_event() {
         let told = text(&explain(all.to_vec(), Some(chosen.as_secs())).unwrap());
         (told.contains("cc1"), told.contains("sshd"))
     };
+    assert_eq!(names(&all), (true, true));
+    // Those of subordinate uids are one user's.
+    all[21].exits = many(&all[21], 1_000_000, 12 << 30);
     assert_eq!(names(&all), (true, true));
     // The same user's, long after the chosen moment.
     let mut last = all.last().unwrap().clone();

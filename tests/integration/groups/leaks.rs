@@ -402,6 +402,8 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     let soon = watch_for(6, |second| another_by(second, 10.0));
     assert_eq!(soon.listed(), [(None, 1, 0, Verdict::Growing)]);
     assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
+    let pace = soon.suspects()[0].judgement.slope * 60.0 / MIB as f64;
+    assert!((17.0..19.0).contains(&pace), "{pace}");
     // Pages of a file that another user maps explain none of it.
     let beside = watch(|second| {
         let mut decoy = server(20, 0, 0.0);
