@@ -854,7 +854,7 @@ fn pace_of_user(row: &RowHistory, judgement: &Judgement, now: Duration) -> f64 {
         Verdict::Leaking => watched,
         _ => watched.min(LONGEST_PACE),
     };
-    let pace = row.footprint().change_over(span) / span.as_secs_f64();
+    let pace = row.footprint().change_over(span) / span.as_secs_f64().max(1.0);
     // A pace of 0 is that of growth that has stopped.
     if pace > judgement.slope && judgement.slope > 0.0 {
         pace
