@@ -288,7 +288,7 @@ impl Why {
         // An open event may last, and is explained later.
         let moment = self.open.as_ref().map_or(snapshot.time, |open| open.time);
         let [_, recent] = &mut self.brief;
-        recent.retain(|exit| exit.time > moment || distance(exit.time, moment) <= TEN_MINUTES);
+        recent.retain(|exit| distance(exit.time, moment) <= TEN_MINUTES);
         for list in &mut self.brief {
             add_highest(list, high.iter());
         }

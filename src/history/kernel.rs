@@ -339,7 +339,7 @@ impl PartHistories {
             let is_known = snapshot.accounting.zones != Err(Missing::Pending);
             let rest = account.rest.ok().filter(|_| is_known);
             self.rest = rest.map(|rest| u64::try_from(rest).unwrap_or(0));
-            self.in_sockets = snapshot.accounting.sockets.ok().map(|sockets| sockets.buffers());
+            self.in_sockets = snapshot.accounting.sockets.ok().map(|sockets| sockets.tcp);
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
@@ -444,7 +444,7 @@ impl PartHistories {
         grown.flatten().is_some_and(|grown| grown < 0.5)
     }
 
-    /// Returns true if the memory that is not accounted for grows, and socket buffers grow by at least half as much.
+    /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets grow by at least half as much.
     pub(super) fn is_rest_in_sockets(&self) -> bool {
         let grown = self.get(REST).map(|rest| relative_growth(self.get(IN_SOCKETS), rest));
         grown.flatten().is_some_and(|grown| grown >= 0.5)
@@ -482,7 +482,7 @@ const RESIDENT: &str = "resident";
 /// The id of the anonymous memory of all processes.
 const OF_PROCESSES: &str = "anon_of_processes";
 
-/// The id of the buffers of sockets. Those of received TCP data are in no part of the account.
+/// The id of the buffers of TCP sockets. Received data is in no part of the account; some of the buffers are in slab.
 const IN_SOCKETS: &str = "in_sockets";
 
 /// Time between sums over all processes.

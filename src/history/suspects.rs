@@ -11,6 +11,7 @@ use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
 use crate::history::holders::PartShare;
+use crate::history::kernel::growth;
 use crate::history::process::Ended;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -45,7 +46,9 @@ const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 const MIN_USER_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
 /// Maximum time over which the pace of such growth is measured, unless it is a leak.
 const LONGEST_PACE: Duration = Duration::from_secs(600);
-/// The share of the growth of [`MIN_USER_GROWTH`] that may be in its second half. A build that has just begun is no growth of minutes,
+/// Maximum time over which this growth is measured.
+const LONGEST_LOOK: Duration = Duration::from_secs(300);
+/// The share of this growth that may be in the last half of [`MIN_USER_GROWTH`]. A build that has just begun is no growth of minutes,
 /// even if the memory grew slowly before.
 const MAX_LATE_GROWTH: f64 = 0.75;
 /// Maximum width of a slab cache's name, in columns.
@@ -120,7 +123,7 @@ pub enum Cause {
     OfAllUsers,
     /// Anonymous memory of the machine, most of whose growth is in no process that was read.
     Unseen,
-    /// Memory that is not accounted for, most of whose growth is in the buffers of sockets.
+    /// Memory that is not accounted for, most of whose growth is in the buffers of TCP sockets.
     Sockets,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
@@ -147,7 +150,7 @@ impl Cause {
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
             Self::Unseen => "most of it in processes that zmtop cannot see".into(),
-            Self::Sockets => "most of it in the buffers of TCP and UDP sockets".into(),
+            Self::Sockets => "most of it in the buffers of TCP sockets".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -841,26 +844,24 @@ impl<'a> AnonymousGrowth<'a> {
 
 /// Returns true if the memory of a row that was watched for `span` grew enough to list it without a leak, for minutes.
 fn grows_for_minutes(row: &RowHistory, span: Duration) -> bool {
-    let grown = |time| row.footprint().change_over(time);
-    let is_even = || grown(MIN_USER_GROWTH / 2) <= grown(MIN_USER_GROWTH) * MAX_LATE_GROWTH;
-    span >= MIN_USER_GROWTH && grown(span) >= MIN_USER_BYTES && is_even()
+    let grown = grown_over(row, span.min(LONGEST_LOOK));
+    let is_even = || grown_over(row, MIN_USER_GROWTH / 2) <= grown * MAX_LATE_GROWTH;
+    span >= MIN_USER_GROWTH && grown >= MIN_USER_BYTES && is_even()
 }
 
-/// Returns the pace of the memory of a user whose growth has that judgement, in bytes per second. The judgement may be on the memory
-/// that processes hold on to, which misses what new programs keep.
-fn pace_of_user(row: &RowHistory, judgement: &Judgement, now: Duration) -> f64 {
-    let watched = judgement.watched(now).unwrap_or_default();
-    let span = match judgement.verdict {
-        Verdict::Leaking => watched,
-        _ => watched.min(LONGEST_PACE),
+/// Returns the growth of the footprint of a row over `span`, in bytes, without what it only has for a moment.
+fn grown_over(row: &RowHistory, span: Duration) -> f64 {
+    let since = row.footprint().now().saturating_sub(span);
+    growth(row.footprint_series(), since).unwrap_or(0.0)
+}
+
+/// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict.
+fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> f64 {
+    let span = match verdict {
+        Verdict::Leaking => span,
+        _ => span.min(LONGEST_PACE),
     };
-    let pace = row.footprint().change_over(span) / span.as_secs_f64().max(1.0);
-    // A pace of 0 is that of growth that has stopped.
-    if pace > judgement.slope && judgement.slope > 0.0 {
-        pace
-    } else {
-        judgement.slope
-    }
+    grown_over(row, span) / span.as_secs_f64().max(1.0)
 }
 
 /// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in
@@ -914,7 +915,14 @@ fn find_users(
         if explained >= judgement.slope / 2.0 {
             continue;
         }
-        judgement.slope = pace_of_user(row, &judgement, snapshot.monotonic);
+        let watched = judgement.watched(snapshot.monotonic).unwrap_or_default();
+        let pace = pace_of_user(row, judgement.verdict, watched);
+        // Its own judgement may be on the memory that processes hold on to, which misses what new programs keep. A pace of 0 is that
+        // of growth that has stopped.
+        judgement.slope = match judgement.slope {
+            slope if is_own && (slope == 0.0 || slope > pace) => slope,
+            _ => pace,
+        };
         judgement.call_growing();
         let key = GroupKey {
             by: GroupBy::User,

@@ -595,13 +595,6 @@ pub struct Sockets {
     pub fragments: u64,
 }
 
-impl Sockets {
-    /// Returns the memory of all buffers, in bytes.
-    pub const fn buffers(&self) -> u64 {
-        self.tcp.saturating_add(self.udp).saturating_add(self.fragments)
-    }
-}
-
 /// System V shared memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysvShm {

@@ -124,7 +124,7 @@ fn named(typed: &Path, options: &Options) -> Result<Named, Failure> {
             )
             .into())
         }
-        // A file behind a closed folder may exist.
+        // A file in a folder that zmtop may not enter may exist.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(Named::Path(typed.into())),
         Err(_) => match (bytes.contains(&b'/'), cgroup(bytes)) {
             (_, Ok(place)) => Ok(Named::Cgroup(place)),

@@ -562,7 +562,10 @@ fn others(mem: &MemReport<'_>) -> TextTable {
     if let Ok(sockets) = inputs.sockets {
         push(
             "socket buffers",
-            Ok(sockets.buffers()),
+            Ok(sockets
+                .tcp
+                .saturating_add(sockets.udp)
+                .saturating_add(sockets.fragments)),
             "in slab, or not accounted for".into(),
         );
     }

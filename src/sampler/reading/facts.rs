@@ -202,7 +202,7 @@ pub(crate) fn look_up_exe(process: &ProcessRef, context: &Context, buf: &mut [u8
     let target = &*process.target;
     let (digest, link) = link(process, proc, buf)?;
     let folder = proc.join(process.pid.to_string());
-    // A file that another user's program serves is not asked, so it stays unknown whether it was replaced.
+    // A file system that another user's program serves is not asked, so it stays unknown whether it was replaced.
     let is_foreign = Cell::new(false);
     let known = |found: Result<FileId, Errno>| {
         is_foreign.set(is_foreign.get() || found == Err(Errno::REMOTE));
