@@ -91,14 +91,14 @@ struct Episode {
     kind: EventKind,
     moment: Arc<Snapshot>,
     time: SystemTime,
-    /// When its first and its last sign were seen, on the monotonic clock.
+    /// The times of its first and its last sign, on the monotonic clock.
     first_sign: Duration,
     last_sign: Duration,
     kills: Vec<KillKey>,
     /// The memory of its largest victim so far.
     largest: Option<u64>,
     danger: Option<Danger>,
-    /// When it began, and as it was at its worst.
+    /// The time of its beginning, and its worst state.
     stall: Option<(Duration, Stall)>,
     /// See [`Event::is_sudden`].
     is_sudden: Option<bool>,
@@ -181,8 +181,7 @@ pub struct Why {
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
-    /// Of the processes that started and ended between snapshots, those with the highest peaks: of the recording, and of the last
-    /// ten minutes.
+    /// Processes that started and ended between snapshots, chosen by [`keep_highest`]: of the recording, and of the last ten minutes.
     brief: [Vec<Exit>; 2],
     /// The reason why such processes could not be seen.
     unseen: Option<Missing>,

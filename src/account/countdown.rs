@@ -43,11 +43,11 @@ pub struct Countdown {
     fine: VecDeque<Value>,
     /// The last forecast, and when it was made.
     last: Option<(Forecast, Duration)>,
-    /// When a danger was last over because the quantity rose.
+    /// The last end of a danger because the quantity rose.
     relieved_at: Option<Duration>,
 }
 
-/// When a quantity is used up if it continues to fall at its pace.
+/// The time at which a quantity is used up if it continues to fall at its pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
     /// The current value of the quantity.
@@ -56,7 +56,7 @@ pub struct Forecast {
     pub pace: f64,
     /// The time over which the pace was measured.
     pub window: Duration,
-    /// When this fall was first forecast, on the monotonic clock.
+    /// The time of the first forecast of this fall, on the monotonic clock.
     pub since: Duration,
     /// The quantity was as low before, and was not used up then. The fall may be one tooth of a sawtooth.
     pub is_tooth: bool,

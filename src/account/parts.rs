@@ -357,13 +357,17 @@ pub static PARTS: &[PartKind] = &[
         .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
     PartKind::new(REST, "not accounted for")
         .help(
-            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; pages in pipes and \
-             in the queues of TCP sockets, and those that only a pipe keeps (vmsplice); and what changed while the figures were read. Formula: MemTotal − Σ of all parts.",
+            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; pages in pipes and in the \
+             queues of TCP sockets, and those that only a pipe keeps (vmsplice); and what changed while the figures were read. \
+             Formula: MemTotal − Σ of all parts.",
         )
         .in_cgroup(
             "Memory charged that no counter shows: pages that only a pipe keeps (vmsplice), charged in advance for each \
              processor, or changed while the figures were read. Formula: memory.current − Σ of all parts that are in it.",
         )
         .label("memory not accounted for")
-        .may_leak("pages that a driver does not free, or that a program leaves in pipes or TCP sockets, are in no other figure: compare the cgroups"),
+        .may_leak(
+            "pages that a driver does not free, or that a program leaves in pipes or TCP sockets, are in no other figure: compare \
+             the cgroups",
+        ),
 ];

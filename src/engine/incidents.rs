@@ -30,7 +30,7 @@ enum Lasting {
 /// Finds the incidents of each snapshot.
 #[derive(Debug, Default)]
 pub struct Incidents {
-    /// When each kill was detected.
+    /// The time at which each kill was detected.
     kills: Vec<Duration>,
     /// The conditions, with the time when each was last true.
     lasting: BTreeMap<Lasting, Duration>,

@@ -34,9 +34,9 @@ enum Topic {
 /// Composes the lines of each snapshot.
 #[derive(Debug, Default)]
 pub struct LastWords {
-    /// When each condition was last true.
+    /// The time at which each condition was last true.
     lasting: BTreeMap<Topic, Duration>,
-    /// When the last lines were due.
+    /// The time at which the last lines were due.
     said: VecDeque<Duration>,
     /// Kills without a line since the last one with a line.
     unsaid: usize,

@@ -46,7 +46,7 @@ const MIN_GROWTH: f64 = 0.02;
 #[serde(from = "KeptKill", into = "KeptKill")]
 pub struct Kill {
     pub event: OomKill,
-    /// When it was detected, on the monotonic clock.
+    /// The time at which it was detected, on the monotonic clock.
     pub at: Duration,
     /// The victim as the snapshot before had it. `None` if it was not seen.
     pub known: Option<KnownVictim>,

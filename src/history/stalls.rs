@@ -53,7 +53,7 @@ pub struct Stall {
     pub kind: StallKind,
     /// The share of the last seconds in which all tasks waited at once; if throttled, in which some task waited.
     pub share: f64,
-    /// When it was first seen, on the monotonic clock.
+    /// The time at which it was first seen, on the monotonic clock.
     pub since: Duration,
     /// The process that waits most, and how many bytes per second it reads back.
     pub waiter: Option<(Identity, f64)>,
@@ -193,7 +193,7 @@ impl Watched {
 pub(super) struct StallWatch {
     watched: BTreeMap<Option<Arc<[u8]>>, Watched>,
     stalls: Vec<Stall>,
-    /// When the last stalls began, the newest last.
+    /// The beginnings of the last stalls, the newest last.
     begun: VecDeque<Duration>,
 }
 

@@ -78,7 +78,7 @@ pub struct Suspect {
     pub footprint: u64,
     /// Seconds until it reaches the nearest limit at this pace; `None` if it stopped, or no limit is known.
     pub eta: Option<f64>,
-    /// When it ended, on the monotonic clock.
+    /// The time of its end, on the monotonic clock.
     pub ended: Option<Duration>,
     /// The number of ended processes of the program with such a verdict, this last one included; 0 while it lives.
     pub times: usize,

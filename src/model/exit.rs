@@ -15,8 +15,8 @@ pub struct Exits {
     pub started: Reading<u64>,
     /// Records of ended processes and threads that were lost, because the kernel's buffer was full.
     pub lost: u64,
-    /// The ended processes whose peak was at least [`Exit::LEAST`], the highest first, at most [`Exit::MOST`]. Empty if
-    /// `ended` says why they cannot be seen.
+    /// The ended processes whose peak was at least [`Exit::LEAST`], the highest first. At most [`Exit::MOST`]: see [`keep_highest`].
+    /// Empty if `ended` says why they cannot be seen.
     pub list: Vec<Exit>,
 }
 
@@ -91,7 +91,7 @@ pub struct Exit {
     pub comm: Box<[u8]>,
     /// Its cgroup, raw, if an earlier snapshot has it; or else its parent's.
     pub cgroup: Option<Box<[u8]>>,
-    /// When it ended, to 0.1 s.
+    /// The time of its end, to 0.1 s.
     pub time: SystemTime,
     /// Time from its start to its end.
     pub lifetime: Duration,

@@ -11,7 +11,7 @@ use crate::text::named;
 /// A kill for lack of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OomKill {
-    /// When zmtop detected it by the wall clock, at most some ticks later. Of a kill before zmtop started, when it was.
+    /// The wall-clock time at which zmtop detected it, at most some ticks later. Of a kill before zmtop started, its own time.
     pub time: SystemTime,
     /// The same on the monotonic clock, in milliseconds. Unknown in older recordings.
     pub monotonic_ms: Reading<u64>,

@@ -23,7 +23,7 @@ pub type MapsReport<'a> = ReportByProcess<ProcessMappings<'a>>;
 #[derive(Clone, Debug)]
 pub struct ProcessMappings<'a> {
     pub pid: u32,
-    /// When it started, or why it could not be read.
+    /// Its start time, or the reason why it could not be read.
     pub read: Reading<u64>,
     /// Its short name, raw.
     pub comm: &'a [u8],

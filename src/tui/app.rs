@@ -633,7 +633,7 @@ struct MountFiles {
     first: HashMap<Box<[u8]>, u64>,
     /// The file that grew most since, or else the largest; none if it is only a small part of them.
     grower: Option<CachedFile>,
-    /// When they are read again, on the snapshots' monotonic clock.
+    /// The time at which they are read again, on the snapshots' monotonic clock.
     next: Duration,
 }
 
@@ -765,7 +765,7 @@ pub struct MappingScan {
     pub read: usize,
     /// Number of processes that could not be read; their memory is missing from the sums.
     pub missing: usize,
-    /// When the scan began, on the snapshots' monotonic clock.
+    /// The beginning of the scan, on the snapshots' monotonic clock.
     pub at: Duration,
 }
 
@@ -890,7 +890,7 @@ pub struct ScanProgress {
     /// Number of processes read, of all to read.
     pub done: usize,
     pub all: usize,
-    /// When it began, on the snapshots' monotonic clock.
+    /// Its beginning, on the snapshots' monotonic clock.
     pub began: Duration,
 }
 
