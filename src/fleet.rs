@@ -30,7 +30,7 @@ pub(crate) use query::Server;
 use rustix::process::setpriority_process;
 pub use source::{FleetSource, KEPT};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::engine::SharedState;
@@ -359,9 +359,8 @@ impl Asker {
         let took = began.elapsed();
         let bytes = body.as_ref().map_or(0, |body| body.len() as u64);
         let source = Arc::clone(&self.source);
-        let taken = aside(move || {
+        let taken = parse(move || {
             let body = body?;
-            let _parsing = parsing();
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             lock(&source).take(field, &answer, at);
             Ok(answer.warnings)
@@ -372,10 +371,12 @@ impl Asker {
     }
 }
 
-/// Waits until no other answer is parsed. An answer that is parsed needs more memory than its text.
-fn parsing() -> MutexGuard<'static, ()> {
-    static PARSING: Mutex<()> = Mutex::new(());
-    PARSING.lock().unwrap_or_else(PoisonError::into_inner)
+/// Parses an answer on its own thread once no other answer is parsed. An answer that is parsed needs more memory than its text, and
+/// each thread keeps some freed memory.
+async fn parse<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    aside(work).await
 }
 
 fn lock(source: &Mutex<FleetSource>) -> MutexGuard<'_, FleetSource> {

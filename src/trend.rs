@@ -103,8 +103,8 @@ use finding::{Finding, fill, held, held_growth};
 use fit::Floors;
 pub use parameters::Params;
 use parameters::{
-    GROWTH_BEFORE_GAP, LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SAME_PACE,
-    SHORTEST_GAP, WARM_UP,
+    GROWTH_BEFORE_GAP, LEVEL_PACE, LEVEL_SHARE, LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS,
+    ONSET_SLACK, SAME_PACE, SHORTEST_GAP, WARM_UP,
 };
 pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Unwatched, Verdict};
@@ -239,7 +239,11 @@ pub fn judge(
             Some(since) if was_leak && is_leak => since,
             // The estimate varies, and becomes later as the window moves on. While growth lasts, its start stays, until a leak is
             // called by the whole evidence.
-            Some(since) if previous.verdict.is_growth() && !is_leak => since.min(onset(points, &finding)),
+            Some(since) if previous.verdict.is_growth() && !is_leak => {
+                let onset = onset(points, &finding);
+                let is_earlier = onset < since && !is_level(points, onset, since, finding.slope);
+                if is_earlier { onset } else { since }
+            }
             _ => onset(points, &finding),
         }
     });
@@ -374,9 +378,50 @@ fn onset(points: &[Point], finding: &Finding) -> Duration {
         at = i;
     }
     // Exclude a long level stretch before the rise.
-    points[at..]
+    let since = points[at..]
         .iter()
         .rev()
         .find(|p| p.min <= low.saturating_add(slack))
-        .map_or(from, |p| p.to.max(p.from))
+        .map_or(from, |p| p.to.max(p.from));
+    after_level(points, since, finding)
+}
+
+/// Excludes a step and a long level stretch after it from the time since when the series grows, if noise needs less slack than the
+/// step. The growth then begins where its line meets the value before the step.
+fn after_level(points: &[Point], since: Duration, finding: &Finding) -> Duration {
+    let Some(last) = points.last().filter(|_| finding.slope > 0.0) else {
+        return since;
+    };
+    let rise = rise(points, since, last.to);
+    let all = last.to.saturating_sub(since).as_secs_f64();
+    let stretch = all - rise / finding.slope;
+    if stretch < all * LEVEL_SHARE {
+        return since;
+    }
+    let begin = since + Duration::from_secs_f64(stretch);
+    // Not in a gap.
+    let begin = point_at(points, begin).map_or(begin, |point| begin.max(point.from));
+    if is_level(points, since, begin, finding.slope) {
+        begin
+    } else {
+        since
+    }
+}
+
+/// Returns true if the series hardly rose in a stretch of time, without its ends: a step and the growth after it.
+fn is_level(points: &[Point], from: Duration, to: Duration, slope: f64) -> bool {
+    let length = to.saturating_sub(from);
+    let (begin, end) = (from + length / 2, from + length * 7 / 8);
+    rise(points, begin, end) < slope * (end - begin).as_secs_f64() * LEVEL_PACE
+}
+
+/// Returns the rise of the lowest values between two times, in bytes; 0 if they fell.
+fn rise(points: &[Point], from: Duration, to: Duration) -> f64 {
+    let value = |time| point_at(points, time).map_or(0, |point| point.min);
+    value(to).saturating_sub(value(from)) as f64
+}
+
+/// Returns the first point that ends at that time or later.
+fn point_at(points: &[Point], time: Duration) -> Option<&Point> {
+    points.get(points.partition_point(|point| point.to < time))
 }

@@ -11,7 +11,7 @@ use super::answer::{Answer, time, whole};
 use super::clock::Clock;
 use super::query::Field;
 use super::source::FleetSource;
-use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock, parsing};
+use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock, parse};
 use crate::history::{History, HistoryConfig};
 use crate::model::{Memory, Missing, ProcessSample, Snapshot, SystemSample, Walk};
 use crate::units;
@@ -132,8 +132,7 @@ async fn ask(
         ];
         let body = asker.link.server.ask("query_range", &form).await?;
         let (source, past) = (Arc::clone(&asker.source), Arc::clone(past));
-        let taken = aside(move || {
-            let _parsing = parsing();
+        let taken = parse(move || {
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
             past.take(&lock(&source), field, &answer);

@@ -254,6 +254,12 @@ parameters! {
         /// Share of the growth by which a value may exceed the level at its start.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Share of the time of growth: a level stretch that is longer is no part of it.
+        LEVEL_SHARE: f64 = 0.25, "1",
+            "a start that varies with the noise", "cases::growth_does_not_begin_at_a_step_before_a_level_stretch";
+        /// Maximum pace of a level stretch, as a share of the pace of growth.
+        LEVEL_PACE: f64 = 0.25, "1",
+            "growth that becomes faster and loses its start", "cases::growth_does_not_begin_at_a_step_before_a_level_stretch";
         /// Maximum gap that is never cut from the time since when growth was seen. Longer than the minute between two writes of
         /// the history that the monitor keeps.
         SHORTEST_GAP: Duration = Duration::from_secs(75), "duration",

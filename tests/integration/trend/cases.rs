@@ -197,6 +197,38 @@ fn the_verdict_on_even_growth_hardly_changes_before_the_call() {
 }
 
 #[test]
+fn growth_does_not_begin_at_a_step_before_a_level_stretch() {
+    // 60 MB a minute after `level` seconds at rest, which a step of 10 MB precedes; then judged every ten seconds.
+    let begin = |level: u64, rest: u64| {
+        let all = points(600, |s| {
+            let grows = s.saturating_sub(120 + level);
+            let before = s.saturating_sub(120).min(level);
+            200 * MB + if s >= 120 { 10 * MB } else { 0 } + before * rest + grows * MB
+        });
+        let mut last = Judgement::default();
+        let mut begins = Vec::new();
+        for end in (10..all.len()).step_by(10) {
+            last = judge(&all[..end], &[], None, &Params::default(), &last);
+            begins.extend(
+                last.since
+                    .map(|since| since.as_secs().cast_signed() - at(120 + level).as_secs().cast_signed()),
+            );
+        }
+        begins
+    };
+    for level in [60, 150, 240] {
+        let begins = begin(level, 0);
+        assert!(
+            begins.last().is_some_and(|begin| begin.abs() < 20),
+            "{level}: {begins:?}"
+        );
+    }
+    // Growth that becomes twice as fast keeps its start.
+    let begins = begin(150, MB / 2);
+    assert!(begins.last().is_some_and(|begin| *begin < -130), "{begins:?}");
+}
+
+#[test]
 fn reasons_in_words() {
     let window = Reasons::Window {
         seconds: 960.0,
