@@ -20,9 +20,10 @@ pub(crate) use key::{common_line, write_siblings_name};
 pub use names::{GroupNames, command_name};
 pub use totals::{Change, Coverage, Totals};
 
-use crate::model::cgroup::{CgroupFigures, without_user};
+use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{ProcessSample, Replaced};
 use crate::model::snapshot::Snapshot;
+use crate::model::unit::without_owner;
 
 /// A group and its sums.
 #[derive(Clone, Debug)]
@@ -200,7 +201,7 @@ pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Sna
         let (name, levels) = match key.by {
             GroupBy::Container => (id()?, 0),
             GroupBy::Pod => (id()?, 1),
-            _ => (without_user(name), 0),
+            _ => (name, 0),
         };
         let mut prefix = naming_prefix(path, name, key.by)?;
         for _ in 0..levels {
@@ -213,22 +214,24 @@ pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Sna
     common
 }
 
-/// Returns the path up to and including the innermost component that names the unit or the container.
+/// Returns the path up to and including the component that names the unit or the container: the innermost one, or the outermost one of
+/// a unit of the system.
 fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8]> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
-    let mut end = path.len();
-    loop {
-        let begin = path[..end].iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
-        let component = &path[begin..end];
+    let (plain, mut end) = (without_owner(name), 0);
+    let mut named = path.split(|b| *b == b'/').filter_map(|component| {
+        end += component.len() + 1;
         let is_named = match by {
-            GroupBy::Unit => is_unit(component, name),
+            GroupBy::Unit => is_unit(component, plain),
             GroupBy::Container | GroupBy::Pod => is_container(component, name),
             _ => false,
         };
-        if is_named {
-            return Some(&path[..end]);
-        }
-        end = begin.checked_sub(1)?;
+        is_named.then(|| &path[..end - 1])
+    });
+    if by == GroupBy::Unit && plain == name {
+        named.next()
+    } else {
+        named.last()
     }
 }
 

@@ -30,8 +30,8 @@ use std::time::{Duration, SystemTime};
 use crate::account::headroom::{is_within, with_ancestors};
 use crate::group::GroupBy;
 use crate::history::time_series::{Retention, TimeSeries};
-use crate::model::cgroup::{Count, below_user_manager, name_of_user};
-use crate::model::{CgroupFigures, Container, Missing, ProcessSample, Reading, Snapshot};
+use crate::model::cgroup::Count;
+use crate::model::{CgroupFigures, Container, Missing, ProcessSample, Reading, Snapshot, unit};
 use crate::text::named;
 use crate::trend::{Judgement, Params, Verdict, judge};
 use crate::units::{self, Units};
@@ -765,22 +765,17 @@ fn container_root<'a>(path: &'a [u8], container: &Container) -> Option<&'a [u8]>
 
 /// Returns the kind of a cgroup, its name, and its identity.
 fn identity(path: &Arc<[u8]>, names: &Names) -> (GroupBy, Arc<[u8]>, Arc<[u8]>) {
-    const UNITS: [&[u8]; 7] = [
-        b".service",
-        b".scope",
-        b".slice",
-        b".socket",
-        b".mount",
-        b".swap",
-        b".automount",
-    ];
     if let Some((by, name)) = names.get(&**path) {
         return (*by, Arc::clone(name), Arc::clone(name));
     }
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    if UNITS.iter().any(|kind| name.ends_with(kind)) && name.len() > 1 {
-        let of_user = below_user_manager(path).map(|(manager, _)| name_of_user(manager, name));
-        return (GroupBy::Unit, of_user.map_or(name.into(), Into::into), Arc::clone(path));
+    if unit::is_name(name) {
+        let of_owner = unit::below_owner(path).map(|(owner, _)| unit::name_of_owner(owner, name));
+        return (
+            GroupBy::Unit,
+            of_owner.map_or(name.into(), Into::into),
+            Arc::clone(path),
+        );
     }
     (GroupBy::Cgroup, Arc::clone(path), Arc::clone(path))
 }

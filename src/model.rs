@@ -18,6 +18,7 @@ pub mod reading;
 pub mod snapshot;
 pub mod system;
 pub mod taker;
+pub mod unit;
 
 pub use cgroup::CgroupFigures;
 pub use container::{Container, ContainerNames};

@@ -18,9 +18,9 @@ use crate::group::{GroupKey, RowKey};
 use crate::history::most::{LimitOf, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
-use crate::model::cgroup::below_user_manager;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::unit::below_owner;
 use crate::order;
 use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
@@ -74,12 +74,12 @@ impl Limit {
         }
     }
 
-    /// Returns the service manager of the user whose cgroup it is, or else the path of the cgroup above.
+    /// Returns the owner of the names below which the cgroup is, or else the path of the cgroup above.
     fn owner(&self) -> Option<&[u8]> {
         match self {
             Self::Cgroup(path) | Self::CgroupHigh(path) => {
-                let manager = below_user_manager(path).map(|(manager, _)| manager);
-                manager.or_else(|| with_ancestors(path).nth(1))
+                let owner = below_owner(path).map(|(owner, _)| owner);
+                owner.or_else(|| with_ancestors(path).nth(1))
             }
             Self::Machine | Self::AddressSpace(_) => None,
         }

@@ -14,35 +14,6 @@ pub fn is_usual_path(path: &[u8]) -> bool {
     path.len() <= MAX_PATH && path.split(|byte| *byte == b'/').count() <= MAX_DEPTH
 }
 
-/// Splits a cgroup path at the service manager of a user, if it is below one: `user@1000` for the component `user@1000.service`, and
-/// the path below that. The user chooses all names below it, so the outermost one counts.
-pub fn below_user_manager(path: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut begin = 0;
-    loop {
-        let end = begin + path[begin..].iter().position(|b| *b == b'/')?;
-        let manager = path[begin..end].strip_suffix(b".service");
-        if let Some(manager) = manager.filter(|name| name.starts_with(b"user@")) {
-            return Some((manager, &path[end + 1..]));
-        }
-        begin = end + 1;
-    }
-}
-
-/// Returns the name of something of a user that may have the same name elsewhere: `user@1000/ssh.service`. No unit and no cgroup
-/// has a slash in its name.
-pub fn name_of_user(manager: &[u8], name: &[u8]) -> Vec<u8> {
-    [manager, b"/", name].concat()
-}
-
-/// Returns the name without the user.
-pub fn without_user(name: &[u8]) -> &[u8] {
-    let slash = name
-        .iter()
-        .position(|b| *b == b'/')
-        .filter(|_| name.starts_with(b"user@"));
-    slash.map_or(name, |at| &name[at + 1..])
-}
-
 /// Calls the macro `$callback` with the list of the memory controller's figures.
 ///
 /// Each entry is the name of a field of [`CgroupFigures`] and the type of its value.

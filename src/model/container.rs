@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::model::cgroup::without_user;
 use crate::model::reading::{Missing, Reading};
+use crate::model::unit::without_owner;
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +85,7 @@ impl Container {
 
     /// Returns the id as the cgroup path has it, without the user.
     pub fn id_in_path(&self) -> &[u8] {
-        without_user(&self.id)
+        without_owner(&self.id)
     }
 
     /// Returns the name for the cgroup at `path`, if `own` is the path of a process in the container: the container's, if it is

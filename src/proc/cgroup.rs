@@ -7,22 +7,21 @@ pub mod scope;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use container::{ContainerInPath, inward};
+use container::ContainerInPath;
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
 use super::parse::{MountLine, mount_lines, unescape_octal};
 use super::pids::{self, PidList};
-use crate::model::cgroup::{below_user_manager, name_of_user};
-use crate::model::{Missing, Reading};
+use crate::model::{Missing, Reading, unit};
 
 /// The cgroup of a process. The fields borrow raw bytes, since cgroup names may hold anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupPath<'a> {
     /// The path in the memory hierarchy (v1), or in the unified one (v2).
     pub path: &'a [u8],
-    /// The systemd unit: the innermost service or scope. If there is none, another kind of unit, or else a slice. A unit of a user's
-    /// service manager begins with that: `user@1000/ssh.service`. It is not the system's of the same name.
+    /// The systemd unit: the outermost service, scope or the like, or else a slice. The name of one that a user or a container chose
+    /// begins with that: `user@1000/ssh.service`. It is not the system's of the same name.
     pub unit: Option<Cow<'a, [u8]>>,
     pub container: Option<ContainerInPath<'a>>,
 }
@@ -30,7 +29,7 @@ pub struct CgroupPath<'a> {
 /// Parses a `/proc/<pid>/cgroup`, whose lines are `number:controllers:path`.
 ///
 /// If the machine has both hierarchies, the path is the one under the memory controller, which memory is charged to,
-/// unless that is the root. The unit is searched for in all hierarchies, since systemd may keep it only in its own.
+/// unless that is the root. The unit is the best known of all hierarchies, since systemd may keep it only in its own.
 pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let (mut memory, mut unified, mut systemd) = (None, None, None);
     for (controllers, path) in hierarchies(bytes) {
@@ -51,7 +50,10 @@ pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let all = || [Some(path), unified, systemd].into_iter().flatten();
     Ok(CgroupPath {
         path,
-        unit: all().find_map(unit),
+        unit: all()
+            .filter_map(unit::of_path)
+            .min_by_key(|(origin, _)| *origin)
+            .map(|(_, name)| name),
         container: all().find_map(container::find),
     })
 }
@@ -76,25 +78,6 @@ fn hierarchies(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 fn has_memory(controllers: &[u8]) -> bool {
     controllers.split(|b| *b == b',').any(|name| name == b"memory")
-}
-
-fn unit(path: &[u8]) -> Option<Cow<'_, [u8]>> {
-    const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
-    const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
-    const SLICE: [&[u8]; 1] = [b".slice"];
-    fn innermost<'a>(path: &'a [u8], kinds: &[&[u8]]) -> Option<&'a [u8]> {
-        let name =
-            inward(path).find(|name| kinds.iter().any(|kind| name.len() > kind.len() && name.ends_with(kind)))?;
-        // systemd puts a `_` before a name that would clash with a kernel file.
-        Some(name.strip_prefix(b"_").unwrap_or(name))
-    }
-    if let Some((manager, below)) = below_user_manager(path)
-        && let Some(name) = innermost(below, &LEAVES)
-    {
-        return Some(name_of_user(manager, name).into());
-    }
-    let name = innermost(path, &LEAVES).or_else(|| innermost(path, &OTHERS));
-    name.or_else(|| innermost(path, &SLICE)).map(Cow::Borrowed)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

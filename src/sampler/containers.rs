@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::cgroup::name_of_user;
+use crate::model::unit::name_of_owner;
 use crate::model::{Container, ContainerNames, Missing, Reading};
 use crate::proc::containers::{Finder, Found, Source, Unnamed};
 
@@ -33,7 +33,7 @@ pub struct ContainerPlace {
 fn of_owner(owner: u32, name: &[u8]) -> Box<[u8]> {
     match owner {
         0 => name.into(),
-        _ => name_of_user(format!("user@{owner}").as_bytes(), name).into(),
+        _ => name_of_owner(format!("user@{owner}").as_bytes(), name).into(),
     }
 }
 

@@ -35,13 +35,16 @@ pub(super) fn is_id(name: &[u8]) -> bool {
 }
 
 /// Returns the user in whose session the cgroup is: the owner of a rootless container. 0 outside of all sessions. The outermost
-/// slice counts: the user may have made the others.
+/// slice counts: the user may have made the others, and those below another cgroup.
 pub fn owner(path: &[u8]) -> u32 {
     let slice = |name: &[u8]| {
         let uid = name.strip_prefix(b"user-")?.strip_suffix(b".slice")?;
         std::str::from_utf8(uid).ok()?.parse().ok()
     };
-    path.split(|b| *b == b'/').find_map(slice).unwrap_or(0)
+    let mut slices = path
+        .split(|b| *b == b'/')
+        .take_while(|name| name.is_empty() || name.ends_with(b".slice"));
+    slices.find_map(slice).unwrap_or(0)
 }
 
 /// Returns the unique id of the pod of Kubernetes that the cgroup is in.
@@ -63,7 +66,7 @@ pub fn pod_uid(path: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the components of a path from the innermost to the outermost.
-pub(super) fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     path.strip_suffix(b" (deleted)")
         .unwrap_or(path)
         .rsplit(|b| *b == b'/')

@@ -48,7 +48,8 @@ fn a_unit_is_the_path_down_to_its_name() {
     assert_eq!(unit("/system.slice/ssh.service/inner/more", "ssh.service"), Some(25));
     assert_eq!(unit("/system.slice/_cpu.service/x", "cpu.service"), Some(26));
     assert_eq!(unit("/init.scope", "init.scope"), Some(11));
-    assert_eq!(unit("/a.service/b/a.service/c", "a.service"), Some(22));
+    assert_eq!(unit("/a.service/b/a.service/c", "a.service"), Some(10));
+    assert_eq!(unit("/lxc/7/a.service/a.service/c", "lxc/7/a.service"), Some(26));
     assert_eq!(unit("/user@7.service/ssh.service/x", "user@7/ssh.service"), Some(27));
     assert_eq!(unit("/system.slice/ssh.service (deleted)", "ssh.service"), None);
     // The name came from another hierarchy.

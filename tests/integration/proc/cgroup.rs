@@ -37,7 +37,7 @@ fn the_hierarchy_that_tells_most_is_taken() {
 }
 
 #[test]
-fn the_innermost_service_or_scope_is_the_unit() {
+fn the_service_or_scope_below_slices_is_the_unit() {
     for (path, unit) in [
         ("/init.scope", Some("init.scope")),
         ("/system.slice/nginx.service", Some("nginx.service")),
@@ -76,12 +76,35 @@ fn the_innermost_service_or_scope_is_the_unit() {
         ("/user.slice/user-1000.slice", Some("user-1000.slice")),
         ("/.service", None),
         ("/my/own/group", None),
+        // The owner of a cgroup that is no slice chose all names below it.
+        (
+            "/system.slice/app.service/system.slice/sshd.service",
+            Some("app.service"),
+        ),
+        (
+            "/machine.slice/libpod-7.scope/container/system.slice/a.service",
+            Some("libpod-7.scope"),
+        ),
+        ("/kubepods.slice/pod/system.slice/a.service", Some("kubepods.slice")),
+        ("/games/system.slice/sshd.service/x", Some("games/sshd.service")),
+        (
+            "/games/user.slice/user-6.slice/user@6.service/app.slice/_foot.service",
+            Some("games/foot.service"),
+        ),
+        ("/lxc/101/ns/system.slice/a.service", Some("lxc/101/ns/a.service")),
+        ("/games/x/system.slice", None),
+        // Seen from inside a cgroup namespace.
+        ("/../../system.slice/nginx.service", Some("nginx.service")),
         ("/", None),
     ] {
         assert_eq!(read(&format!("0::{path}\n")).1.as_deref(), unit, "{path}");
     }
     let hybrid = "9:name=systemd:/system.slice/a.service\n4:memory:/limits/big\n0::/\n";
     assert_eq!(read(hybrid).1.as_deref(), Some("a.service"));
+    for memory in ["/system.slice", "/games/sshd.service"] {
+        let separate = format!("9:name=systemd:/system.slice/a.service\n4:memory:{memory}\n");
+        assert_eq!(read(&separate).1.as_deref(), Some("a.service"), "{memory}");
+    }
 }
 
 #[test]
@@ -182,6 +205,7 @@ fn the_path_says_the_owner_and_the_pod() {
         "/machine.slice/libpod-0123.scope",
         "/user.slice/user-x.slice",
         "/user.slice/user-99999999999.slice",
+        "/games/user.slice/user-6.slice/libpod-0123.scope",
     ] {
         assert_eq!(owner(path.as_bytes()), 0, "{path}");
     }
@@ -193,7 +217,7 @@ fn a_name_of_any_bytes_passes_raw() {
     let place = parse(bytes).unwrap();
     let expected = CgroupPath {
         path: b"/a\xff\x1b[2J/\xe2\x80\xae.service",
-        unit: Some(b"\xe2\x80\xae.service".into()),
+        unit: Some(b"a\xff\x1b[2J/\xe2\x80\xae.service".into()),
         container: None,
     };
     assert_eq!(place, expected);
