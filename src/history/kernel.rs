@@ -444,10 +444,12 @@ impl PartHistories {
         grown.flatten().is_some_and(|grown| grown < 0.5)
     }
 
-    /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets grow by at least half as much.
+    /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets outside of slab grow by at least half
+    /// as much. Small ones lie wholly in slab: all its growth may be theirs.
     pub(super) fn is_rest_in_sockets(&self) -> bool {
-        let grown = self.get(REST).map(|rest| relative_growth(self.get(IN_SOCKETS), rest));
-        grown.flatten().is_some_and(|grown| grown >= 0.5)
+        let grown = |id| relative_growth(self.get(id), self.get(REST)?);
+        let outside = grown(IN_SOCKETS).zip(grown(SLAB));
+        outside.is_some_and(|(sockets, slab)| sockets - slab.max(0.0) >= 0.5)
     }
 
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
@@ -482,7 +484,7 @@ const RESIDENT: &str = "resident";
 /// The id of the anonymous memory of all processes.
 const OF_PROCESSES: &str = "anon_of_processes";
 
-/// The id of the buffers of TCP sockets. Received data is in no part of the account; some of the buffers are in slab.
+/// The id of the buffers of TCP sockets, in slab and outside. No other part has those outside.
 const IN_SOCKETS: &str = "in_sockets";
 
 /// Time between sums over all processes.

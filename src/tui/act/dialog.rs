@@ -27,6 +27,9 @@ pub trait Question: Any {
     /// Follows the present values of the processes.
     fn follow(&mut self, _selection: &Selection) {}
 
+    /// Asks for confirmation again: a process is no longer the program that the question named.
+    fn ask_again(&mut self) {}
+
     /// Shows why the action failed.
     fn fail(&mut self, _error: String) {}
 
@@ -116,6 +119,13 @@ impl Modal for ProcessDialog {
             self.question.move_cursor(app, &self.selection, &to);
         }
         Response::stay()
+    }
+
+    fn on_snapshot(&mut self, app: &App) {
+        let Some(snapshot) = &app.engine.snapshot else { return };
+        if self.selection.follow(snapshot) {
+            self.question.ask_again();
+        }
     }
 
     fn on_close(&self) -> Option<Effect> {

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::act::{ActError, Command, ProcessAction, RequestId, Tunable, TunableValues, signals};
 use crate::group::{GroupBy, RowKey};
-use crate::model::{Facts, Identity, ProcessSample, Snapshot};
+use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
 use crate::tui::app::{App, Message, PendingAction, Response};
 use crate::tui::event::Effect;
 use crate::{order, text};
@@ -17,7 +17,7 @@ pub struct NamedProcess {
     pub facts: Arc<Facts>,
 }
 
-/// The processes that a dialog is about, at least one, as they were when it was opened, and their state since.
+/// The processes that a dialog is about, at least one, and their state since it was opened.
 pub struct Selection {
     pub request: RequestId,
     /// Sorted by identity.
@@ -27,6 +27,8 @@ pub struct Selection {
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
     pub values: Option<Vec<Result<TunableValues, ActError>>>,
     pub exited: Vec<Identity>,
+    /// Those that execute another program or have another user since then.
+    replaced: Vec<Identity>,
 }
 
 impl Selection {
@@ -105,7 +107,33 @@ impl Selection {
             group,
             values: None,
             exited: Vec::new(),
+            replaced: Vec::new(),
         }
+    }
+
+    /// Names the processes as they are now. Returns true if one has begun to execute another program or has another user since the
+    /// last call.
+    pub(super) fn follow(&mut self, snapshot: &Snapshot) -> bool {
+        fn differs<T: PartialEq>(old: &Reading<T>, new: &Reading<T>) -> bool {
+            old.as_ref()
+                .ok()
+                .zip(new.as_ref().ok())
+                .is_some_and(|(old, new)| old != new)
+        }
+        let mut is_replaced = false;
+        for process in &mut self.processes {
+            let Some(sample) = snapshot.row(process.id) else {
+                continue;
+            };
+            let old = std::mem::replace(&mut process.facts, Arc::clone(&sample.facts));
+            if differs(&old.uid, &process.facts.uid) || differs(&old.exe, &process.facts.exe) {
+                is_replaced = true;
+                if !self.replaced.contains(&process.id) {
+                    self.replaced.push(process.id);
+                }
+            }
+        }
+        is_replaced
     }
 
     fn ids(&self) -> Vec<Identity> {
@@ -225,12 +253,20 @@ impl Selection {
         let exited = self.exited.len();
         let all = self.processes.len();
         if all == 1 {
-            return (exited == 1).then(|| "has ended".into());
+            let is_replaced = !self.replaced.is_empty();
+            return match exited {
+                0 => is_replaced.then(|| "runs another program since this dialog opened".into()),
+                _ => Some("has ended".into()),
+            };
         }
         let results = self.values.iter().flatten();
         let refused = count_errors(results.filter_map(|result| result.as_ref().err().copied()));
         match (exited, refused.is_empty()) {
-            (0, true) => None,
+            (0, true) => match self.replaced.len() {
+                0 => None,
+                1 => Some("1 runs another program since this dialog opened".into()),
+                n => Some(format!("{n} run another program since this dialog opened")),
+            },
             (0, false) => Some(format!("refused: {refused}")),
             (n, true) => Some(format!("{n} of {all} have ended")),
             (n, false) => Some(format!("{n} have ended since; refused: {refused}")),

@@ -36,6 +36,8 @@ pub struct SignalQuestion {
     pub(in crate::tui) find: Find,
     /// The dialog asks whether to send it.
     pub confirming: bool,
+    /// A process runs another program than when it asked.
+    asks_again: bool,
 }
 
 fn height(app: &App, selection: &Selection) -> usize {
@@ -115,6 +117,10 @@ impl Question for SignalQuestion {
         }
     }
 
+    fn ask_again(&mut self) {
+        self.asks_again = self.confirming;
+    }
+
     fn on_action(&mut self, app: &mut App, selection: &Selection, action: Action) -> Response {
         if self.confirming {
             // The question needs a key of its own: Enter pressed twice must send nothing.
@@ -132,6 +138,7 @@ impl Question for SignalQuestion {
             Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept => {
                 self.confirming = true;
+                self.asks_again = false;
                 self.find = Find::default();
             }
             Action::SearchNext => {
@@ -150,6 +157,11 @@ impl Question for SignalQuestion {
     fn on_char(&mut self, app: &mut App, selection: &Selection, c: char) -> Response {
         if self.confirming {
             match c {
+                'y' | 'Y' if std::mem::take(&mut self.asks_again) => {
+                    let name = selection.name();
+                    app.screen
+                        .say(format!("another program runs now: press y again to send it to {name}"));
+                }
                 'y' | 'Y' => {
                     let signal = signals::ALL[self.list.cursor].signal;
                     return selection.perform_and_close(app, ProcessAction::Signal(signal), "not sent");

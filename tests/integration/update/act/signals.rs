@@ -1,7 +1,10 @@
 //! The dialog that sends a signal.
 
+use std::sync::Arc;
+
 use rustix::process::Signal;
 use zmtop::act::{Command, ProcessAction, Reply, signals};
+use zmtop::model::Facts;
 use zmtop::tui::Event;
 
 use super::{commands, id, message, ready, reply, selection, signal_dialog, values};
@@ -67,6 +70,37 @@ fn the_result_stays_when_the_panel_of_the_process_closes() {
     session.tick(1, left);
     assert!(!session.app.shows_panel());
     session.line("SIGTERM sent to 900 python3: it ended; 900 has ended: its details are closed");
+}
+
+#[test]
+fn a_process_that_runs_another_program_meanwhile_is_asked_about_again() {
+    let mut session = ready();
+    let run = |second, session: &mut Session, change: fn(&mut Facts)| {
+        let mut rows = busy(second);
+        let row = rows.iter_mut().find(|row| row.id.pid == 900).unwrap();
+        change(Arc::make_mut(&mut row.facts));
+        session.tick(second, rows);
+    };
+    run(1, &mut session, |facts| facts.uid = Ok(1000));
+    session.keys("F9 Enter");
+    // A name that a process gives itself is followed.
+    run(2, &mut session, |facts| {
+        (facts.comm, facts.uid) = (b"idle"[..].into(), Ok(1000))
+    });
+    assert!(signal_dialog(&session).confirming);
+    assert_eq!(selection(&session).name(), "900 idle");
+    assert_eq!(selection(&session).obstacles(), None);
+    run(3, &mut session, |facts| {
+        (facts.comm, facts.uid) = (b"sshd"[..].into(), Ok(0))
+    });
+    assert_eq!(selection(&session).name(), "900 sshd");
+    session.line("runs another program since this dialog opened");
+    session.types("y");
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
+    session.line("another program runs now: press y again to send it to 900 sshd");
+    session.types("y");
+    let sent = Command::Perform(1, ProcessAction::Signal(Signal::TERM));
+    assert_eq!(commands(&session)[1..], [sent, Command::Release(1)]);
 }
 
 #[test]
