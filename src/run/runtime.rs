@@ -7,6 +7,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::process::{self, Heaps};
 
+/// Maximum number of threads for slow work of a fleet: one parses answers, and one makes the history of its past.
+const BLOCKING: usize = 2;
+
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
 /// write. Threads that have started by then keep a heap of their own.
 pub fn runtime() -> tokio::runtime::Builder {
@@ -18,6 +21,8 @@ pub fn runtime() -> tokio::runtime::Builder {
 pub(super) fn builder() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
+    // All idle ones take turns, so that none ends, and each keeps some freed memory.
+    builder.max_blocking_threads(BLOCKING);
     builder
 }
 
