@@ -5,7 +5,7 @@
 //!
 //! A **folder** has a file for each hour or so, named after its first snapshot. The oldest are deleted; see [`Retention`].
 //! A file with an [incident](crate::record::Incident), and the files of the ten minutes before and after, are
-//! *pinned*: renamed to `….pinned.zmrec` and deleted much later.
+//! *pinned*: renamed and deleted much later; see [`Pin`].
 //!
 //! Each file is always valid: it is only appended to, apart from the header of a group, which is overwritten when the group ends.
 //! See [`GroupWriter`] for the format.
@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use flood::{Names, Space};
-pub use folder::{Entry, Folder, to_delete};
+pub use folder::{Entry, Folder, Pin, to_delete};
 pub use kernel_log::KernelLog;
 use parking_lot::Mutex;
 use rustix::fs::FallocateFlags;
@@ -279,8 +279,8 @@ pub struct Writer {
     space: Space,
     /// Files that were closed within the last minutes, with the times of their last snapshots.
     recent: Vec<(OsString, SystemTime)>,
-    /// Files that begin before this time are pinned.
-    pin_until: Option<SystemTime>,
+    /// Files that begin before these times are pinned, by the order of [`Pin`].
+    pin_until: [Option<SystemTime>; 2],
     /// The digest of the boot of the last recorded snapshot; 0 if unknown.
     boot: u32,
     /// Snapshots of a folder whose boot was not known yet.
@@ -319,7 +319,7 @@ impl Writer {
             names: Names::default(),
             space: Space::default(),
             recent: Vec::new(),
-            pin_until: None,
+            pin_until: [None; 2],
             boot: 0,
             unknown: 0,
             knows_past: false,
@@ -365,8 +365,8 @@ impl Writer {
                 end = Some(to);
             }
             let mut name = entry.name;
-            if recording.incidents().iter().any(pins) {
-                name = folder.pin(&name).unwrap_or(name);
+            if let Some(pin) = pin_of(recording.incidents()) {
+                name = folder.pin(&name, pin).unwrap_or(name);
             }
             self.recent.push((name, to));
         }
@@ -406,7 +406,7 @@ impl Writer {
             return;
         }
         if let Place::Folder(_, retention) = &self.options.place {
-            let is_important = incidents.iter().any(pins);
+            let is_important = pin_of(&incidents).is_some();
             if !self.space.has_room(snapshot.monotonic, retention.bytes, is_important) {
                 self.status.lock().left_out += 1;
                 self.unwritten.keep(&snapshot, incidents);
@@ -487,8 +487,8 @@ impl Writer {
             }
             output.append(&bytes, snapshot.time)?;
         }
-        if incidents.iter().any(pins) {
-            self.pin(snapshot.time, is_new_boot);
+        if let Some(pin) = pin_of(&incidents) {
+            self.pin(snapshot.time, pin, is_new_boot);
         }
         Ok(bytes.len() as u64)
     }
@@ -547,8 +547,10 @@ impl Writer {
             return Ok(());
         };
         let mut name = output.name;
-        if self.pin_until.is_some_and(|until| output.from <= until) {
-            name = folder.pin(&name)?;
+        for pin in [Pin::Machine, Pin::Cgroup] {
+            if self.pin_until[pin as usize].is_some_and(|until| output.from <= until) {
+                name = folder.pin(&name, pin)?;
+            }
         }
         if let Some(program) = &self.options.on_rotate {
             start(program, &folder.path(&name));
@@ -561,15 +563,15 @@ impl Writer {
 
     /// Pins the files of the minutes before `at`, and later the files of the minutes after. Before a boot, those are the minutes
     /// before the end of the last one.
-    fn pin(&mut self, at: SystemTime, is_boot: bool) {
+    fn pin(&mut self, at: SystemTime, pin: Pin, is_boot: bool) {
         let Place::Folder(folder, _) = &self.options.place else {
             return;
         };
-        self.pin_until = at.checked_add(AROUND);
+        self.pin_until[pin as usize] = at.checked_add(AROUND);
         for (name, to) in &mut self.recent {
             let is_near = at.duration_since(*to).map_or(true, |ago| ago <= AROUND);
             if is_near || is_boot {
-                *name = folder.pin(name).unwrap_or_else(|_| name.clone());
+                *name = folder.pin(name, pin).unwrap_or_else(|_| name.clone());
             }
         }
     }
@@ -644,7 +646,18 @@ fn start(program: &Path, file: &Path) {
     }
 }
 
-/// Returns true for an incident that keeps its file.
-fn pins(incident: &Incident) -> bool {
-    !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert)
+/// Returns how incidents pin their file; `None` if they do not.
+fn pin_of(incidents: &[Incident]) -> Option<Pin> {
+    let pinning = incidents
+        .iter()
+        .filter(|incident| !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert));
+    pinning
+        .map(|incident| {
+            if incident.is_of_cgroup {
+                Pin::Cgroup
+            } else {
+                Pin::Machine
+            }
+        })
+        .min()
 }

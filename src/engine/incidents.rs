@@ -43,14 +43,15 @@ impl Incidents {
             return Vec::new();
         };
         let (now, mut found) = (snapshot.monotonic, Vec::new());
-        let mut add = |kind, text| found.push(Incident::new(snapshot.time, kind, text));
+        let mut add = |kind, text, of_cgroup| found.push(Incident::new(snapshot.time, kind, text).of_cgroup(of_cgroup));
         let kills = state.history.kills().filter(|kill| !kill.is_open);
         let kills: Vec<_> = kills.map(|kill| (kill.at, kill)).collect();
         for (at, kill) in &kills {
             // Kills that were kept from earlier runs are no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
-                add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()));
+                let of_cgroup = !kill.event.is_of_machine();
+                add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()), of_cgroup);
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();
@@ -74,13 +75,17 @@ impl Incidents {
             )
         });
         for (condition, kind, text) in dangers.chain(stalls).chain(leaks) {
+            let of_cgroup = !matches!(
+                condition,
+                Lasting::Danger(Limit::Machine) | Lasting::Stall(None) | Lasting::Leak(_)
+            );
             if self.lasting.insert(condition, now).is_none() {
-                add(kind, text);
+                add(kind, text, of_cgroup);
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);
         for alert in alerts.iter().filter(|alert| alert.transition == Transition::Fired) {
-            add(IncidentKind::Alert, alert.summary());
+            add(IncidentKind::Alert, alert.summary(), false);
         }
         found
     }

@@ -20,7 +20,7 @@ use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
-use crate::model::unit::below_owner;
+use crate::model::unit::outermost;
 use crate::order;
 use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
@@ -30,8 +30,7 @@ use crate::units::{self, Units};
 const NAME_WIDTH: usize = 120;
 /// Maximum number of dangers.
 const MAX_DANGERS: usize = 32;
-/// Maximum number of dangers below the service manager of one user or else below one cgroup, and of address spaces. A user may have any
-/// number of cgroups.
+/// Maximum number of dangers below one [owner](Limit::owner), and of address spaces. A user may have any number of cgroups.
 const MAX_OF_OWNER: usize = 16;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
@@ -74,13 +73,10 @@ impl Limit {
         }
     }
 
-    /// Returns the owner of the names below which the cgroup is, or else the path of the cgroup above.
+    /// Returns the outermost cgroup that is no slice if the cgroup is below that, or else the path of the cgroup above.
     fn owner(&self) -> Option<&[u8]> {
         match self {
-            Self::Cgroup(path) | Self::CgroupHigh(path) => {
-                let owner = below_owner(path).map(|(owner, _)| owner);
-                owner.or_else(|| with_ancestors(path).nth(1))
-            }
+            Self::Cgroup(path) | Self::CgroupHigh(path) => outermost(path).or_else(|| with_ancestors(path).nth(1)),
             Self::Machine | Self::AddressSpace(_) => None,
         }
     }
@@ -335,7 +331,8 @@ impl History {
         all.filter(|danger| !matches!(danger.limit, Limit::AddressSpace(_)))
     }
 
-    /// Returns the dangers: the machine first, then cgroups, then address spaces; of each, the soonest first.
+    /// Returns the dangers: the machine first, then cgroups, then address spaces. Of each, the soonest of each owner come first, so
+    /// that the many cgroups of one user do not push those of others out of sight.
     pub fn dangers(&self) -> &[Danger] {
         &self.danger_watch.dangers
     }
@@ -366,17 +363,20 @@ impl History {
                 continue;
             }
             *count += 1;
-            dangers.push(Danger {
+            let place = (limit.rank(), *count);
+            let danger = Danger {
                 place: key.and_then(|key| self.place(snapshot, key, &forecast)),
                 taker,
                 limit,
                 forecast,
-            });
+            };
+            dangers.push((place, danger));
             if dangers.len() == MAX_DANGERS {
                 break;
             }
         }
-        self.danger_watch.dangers = dangers;
+        dangers.sort_by_key(|(place, _)| *place);
+        self.danger_watch.dangers = dangers.into_iter().map(|(_, danger)| danger).collect();
     }
 
     /// Returns the process or program that now grows fastest below a limit, and its pace.

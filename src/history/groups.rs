@@ -79,6 +79,11 @@ pub(super) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
 const MAX_GROUPS: usize = 10_000;
 /// Maximum number of groups without members.
 const MAX_EMPTY: usize = 1024;
+/// Time for which the memory of a group may seem to have fallen. A program that moves its memory from process to process by fork(2) is
+/// at times in neither, or in one that was not read yet.
+const HOLD: Duration = Duration::from_secs(5);
+/// Inverse of the share by which it then fell.
+const HELD_SHARE: u64 = 8;
 /// Time for which a group without members is kept: a nightly job is recognized even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
 
@@ -95,11 +100,36 @@ struct GroupHistory {
     /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
     is_complete: bool,
     empty_since: Option<Duration>,
+    /// The number of its processes at the last known sums.
+    members_at_known: u32,
+    /// The last sums were lower, and are no part of its past: see [`HOLD`].
+    is_held: bool,
     /// The start of its oldest initial member.
     started_at: Option<Duration>,
 }
 
 impl GroupHistory {
+    /// Returns true if the sums fell, and may only be incomplete: for [`HOLD`], and in one snapshot at least.
+    fn must_hold(&mut self, sums: &GroupSums, footprint: u64, now: Duration) -> bool {
+        let last = self.row.newest_footprint();
+        let may_lack = sums.known < sums.members || sums.members < self.members_at_known;
+        let fell = footprint < last - last / HELD_SHARE;
+        let since = self.row.footprint_series().newest().map_or(now, |(at, _)| at);
+        let is_recent = !self.is_held || now.saturating_sub(since) <= HOLD;
+        self.is_held = may_lack && fell && is_recent;
+        if !self.is_held {
+            self.members_at_known = sums.members;
+        }
+        self.is_held
+    }
+
+    /// Returns true if it has been empty for [`HOLD`], and in one snapshot before at least.
+    fn is_gone(&mut self, now: Duration) -> bool {
+        let since = self.empty_since.unwrap_or(now);
+        let was_held = std::mem::replace(&mut self.is_held, true);
+        self.members_at_known == 0 || was_held && now.saturating_sub(since) >= HOLD
+    }
+
     /// Returns true for the kinds whose number of processes is meaningful: users and units have many programs.
     const fn counts_number(&self) -> bool {
         matches!(self.by, GroupBy::Command | GroupBy::Family)
@@ -372,9 +402,18 @@ impl GroupHistories {
             is_new: true,
             is_complete: false,
             empty_since: None,
+            members_at_known: 0,
+            is_held: false,
             started_at: None,
         });
         number
+    }
+
+    /// Records that a process, which still exists, is no longer in a group. The memory of the group falls at once.
+    fn moved_out_of(&mut self, number: u32) {
+        if let Some(Some(group)) = self.groups.get_mut(number as usize) {
+            group.members_at_known = group.members_at_known.saturating_sub(1);
+        }
     }
 
     pub(super) fn is_new(&self, number: u32) -> bool {
@@ -410,9 +449,12 @@ impl GroupHistories {
                     group.started_at = sums.started_at;
                 }
                 group.is_complete |= waiting == 0 && !is_starting;
+                let memory = MemorySample::of_sums(sums.memory);
                 let is_known = group.is_complete && sums.known > 0;
-                let memory = is_known.then(|| MemorySample::of_sums(sums.memory));
+                let memory = is_known.then_some(memory);
+                let footprint = memory.filter(|_| !tick.is_fleet).map(|memory| memory.footprint);
                 let tick = Tick {
+                    is_doubtful: footprint.is_some_and(|footprint| group.must_hold(sums, footprint, tick.now)),
                     changes: tick.is_fleet.then_some(sums.changes),
                     ..tick
                 };
@@ -436,14 +478,17 @@ impl GroupHistories {
                 group.row.evaluation.is_resting = group.is_complete && group.row.can_rest();
                 continue;
             }
-            if group.empty_since.is_none() && group.is_complete {
+            let since = *group.empty_since.get_or_insert(tick.now);
+            if group.is_complete && group.row.newest_footprint() > 0 {
                 // It drops to 0 once; from then on nothing changes.
+                let is_doubtful = !tick.is_fleet && !group.is_gone(tick.now);
+                let tick = Tick { is_doubtful, ..tick };
                 group.row.push(tick, Some(MemorySample::default()), &Rates::default());
                 if group.counts_number() && !tick.is_fleet {
                     group.number.push(tick.now, rested.now, 0, tick.retention);
                 }
             }
-            empty.push((*group.empty_since.get_or_insert(tick.now), number));
+            empty.push((since, number));
         }
         self.clock = tick.into();
         self.remove_long_empty(empty, tick.now);

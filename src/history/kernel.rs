@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{ANON, Account, Growth, PAGE_TABLES, Part, PartKind, ProcessTotals, REST, SLAB, account};
+use crate::account::{ANON, Account, Growth, PAGE_TABLES, Part, PartKind, ProcessTotals, REST, SHMEM, SLAB, account};
 use crate::group::PartKey;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
@@ -289,6 +289,8 @@ pub struct PartHistories {
     rest: Option<u64>,
     /// The size of [`IN_SOCKETS`], read with the inputs.
     in_sockets: Option<u64>,
+    /// The user whose System V segments have most memory, and the size of [`OF_CREATOR`].
+    creator: Option<(u32, u64)>,
     /// The time and the values of the last sums of all resident sets, and of the anonymous memory of all processes.
     sums: Option<(Duration, [Option<u64>; 2])>,
     /// Saved histories that are not resumed yet, by id.
@@ -340,10 +342,19 @@ impl PartHistories {
             let rest = account.rest.ok().filter(|_| is_known);
             self.rest = rest.map(|rest| u64::try_from(rest).unwrap_or(0));
             self.in_sockets = snapshot.accounting.sockets.ok().map(|sockets| sockets.tcp);
+            let sysv = snapshot.accounting.sysv.ok();
+            let creator = sysv
+                .and_then(|sysv| sysv.creator.ok())
+                .map(|creator| (creator.uid, creator.resident));
+            if creator.map(|(uid, _)| uid) != self.creator.map(|(uid, _)| uid) {
+                self.parts.retain(|part| part.key.id != OF_CREATOR);
+            }
+            self.creator = creator;
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
         self.push_part(IN_SOCKETS, self.in_sockets, 0, tick);
+        self.push_part(OF_CREATOR, self.creator.map(|(_, resident)| resident), 0, tick);
         let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < SUM_INTERVAL;
         let sums = self.sums.filter(is_fresh);
         let (at, sums) = sums.unwrap_or_else(|| (tick.now, [resident_sum(snapshot), anonymous_sum(snapshot)]));
@@ -444,6 +455,14 @@ impl PartHistories {
         grown.flatten().is_some_and(|grown| grown < 0.5)
     }
 
+    /// Returns true if shared memory grows, and the System V segments of the user who has most of them grow by at least half as much.
+    pub(super) fn is_shared_in_segments(&self) -> bool {
+        let grown = self
+            .get(SHMEM)
+            .map(|shared| relative_growth(self.get(OF_CREATOR), shared));
+        grown.flatten().is_some_and(|grown| grown >= 0.5)
+    }
+
     /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets outside of slab grow by at least half
     /// as much. Small ones lie wholly in slab: all its growth may be theirs.
     pub(super) fn is_rest_in_sockets(&self) -> bool {
@@ -486,6 +505,9 @@ const OF_PROCESSES: &str = "anon_of_processes";
 
 /// The id of the buffers of TCP sockets, in slab and outside. No other part has those outside.
 const IN_SOCKETS: &str = "in_sockets";
+
+/// The id of the System V segments of the user who has most of them.
+const OF_CREATOR: &str = "sysv_of_creator";
 
 /// Time between sums over all processes.
 const SUM_INTERVAL: Duration = Duration::from_secs(10);

@@ -271,6 +271,7 @@ impl History {
             changes: None,
             retention: self.retention.retention,
             has_room: !self.retention.is_short,
+            is_doubtful: false,
         };
         self.last_tick = Some(tick);
         tick

@@ -236,6 +236,8 @@ pub struct Tick {
     pub retention: Retention,
     /// There is memory for the past of more rows.
     pub has_room: bool,
+    /// The figures may be too low: they are shown, but no part of the past.
+    pub is_doubtful: bool,
 }
 
 /// The time up to which resting rows are valid: the time of the last snapshot with processes.
@@ -582,8 +584,9 @@ impl RowHistory {
             self.held.replace(tick.now, held);
             return self.footprint.replace(tick.now, footprint);
         }
-        let changed = self.footprint.push(tick.now, footprint, tick.retention);
-        let held_changed = self.held.push(tick.now, held, tick.retention);
+        let sure = |value: Option<u64>| value.filter(|_| !tick.is_doubtful);
+        let changed = self.footprint.push(tick.now, sure(footprint), tick.retention);
+        let held_changed = self.held.push(tick.now, sure(held), tick.retention);
         if changed || held_changed {
             self.evaluation.changed = true;
         }

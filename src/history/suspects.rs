@@ -1115,7 +1115,7 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
 fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey, row: &RowHistory) -> Option<Cause> {
     if key.id == SHMEM && key.mount.is_none() {
         let creator = snapshot.accounting.sysv.and_then(|sysv| sysv.creator).ok()?;
-        return (creator.resident >= row.newest_footprint() / 2).then(|| Cause::SystemV {
+        return history.parts().is_shared_in_segments().then(|| Cause::SystemV {
             user: user_text(snapshot, creator.uid),
             pid: creator.pid,
             bytes: creator.resident,

@@ -63,6 +63,20 @@ pub fn below_owner(path: &[u8]) -> Option<(&[u8], &[u8])> {
     None
 }
 
+/// Returns the path down to the first cgroup that is no slice, if `path` is below that: whoever owns that can make any number of
+/// cgroups.
+pub fn outermost(path: &[u8]) -> Option<&[u8]> {
+    let mut begin = 0;
+    for name in path.split(|b| *b == b'/') {
+        let end = begin + name.len();
+        if !is_outside(name) && !has_kind(name, &[SLICE]) {
+            return (end < path.len()).then(|| &path[..end]);
+        }
+        begin = end + 1;
+    }
+    None
+}
+
 /// Returns true if the name of a cgroup is one of a unit.
 pub fn is_name(name: &[u8]) -> bool {
     has_kind(name, &[SLICE]) || has_kind(name, &LEAVES) || has_kind(name, &OTHERS)

@@ -43,6 +43,9 @@ pub struct Incident {
     /// A line of text. The author of a file may have chosen it, so it must be made safe before it is printed.
     #[serde(deserialize_with = "short_line")]
     pub text: String,
+    /// It concerns the limit of a cgroup, not the machine. Not recorded.
+    #[serde(skip)]
+    pub is_of_cgroup: bool,
 }
 
 /// Reads the beginning of a text.
@@ -57,7 +60,13 @@ impl Incident {
             nanos: nanos(at),
             kind,
             text,
+            is_of_cgroup: false,
         }
+    }
+
+    pub const fn of_cgroup(mut self, is_of_cgroup: bool) -> Self {
+        self.is_of_cgroup = is_of_cgroup;
+        self
     }
 
     pub fn at(&self) -> SystemTime {

@@ -17,10 +17,22 @@ use crate::source::SUFFIX;
 
 /// The suffix of a pinned file, which is not deleted with the others.
 const PINNED: &str = ".pinned.zmrec";
+/// The suffix of a file that only incidents of cgroups pinned.
+const OF_CGROUP: &str = ".cgroup.pinned.zmrec";
 /// The lock file. Only one process may write to the folder.
 const LOCK: &str = ".lock";
 /// Maximum number of files that begin in the same second.
 const MAX_TRIES: u32 = 100;
+
+/// The incidents that pinned a file. Each kind may use half of the space for pinned files, and all that the other one leaves: a user
+/// who owns a cgroup can cause any number of its incidents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pin {
+    /// Some concern the machine.
+    Machine,
+    /// All concern limits of cgroups.
+    Cgroup,
+}
 
 /// A file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,28 +44,53 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn is_pinned(&self) -> bool {
-        self.name.as_encoded_bytes().ends_with(PINNED.as_bytes())
+    fn pin(&self) -> Option<Pin> {
+        pin_of(self.name.as_encoded_bytes())
     }
+}
+
+fn pin_of(name: &[u8]) -> Option<Pin> {
+    let pin = if name.ends_with(OF_CGROUP.as_bytes()) {
+        Pin::Cgroup
+    } else {
+        Pin::Machine
+    };
+    name.ends_with(PINNED.as_bytes()).then_some(pin)
 }
 
 /// Returns the names of the files to delete, oldest first.
 pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) -> Vec<OsString> {
     files.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| b.name.cmp(&a.name)));
-    let mut kept = [0; 2];
+    let is_old = |file: &Entry| {
+        let age = if file.pin().is_some() {
+            retention.pinned_age
+        } else {
+            retention.age
+        };
+        now.duration_since(file.changed).is_ok_and(|old| old > age)
+    };
+    let total = |pin| {
+        files
+            .iter()
+            .filter(|file| file.pin() == Some(pin) && !is_old(file))
+            .map(|file| file.bytes)
+            .sum::<u64>()
+    };
+    let beside = |pin| retention.pinned_bytes - total(pin).min(retention.pinned_bytes / 2);
+    let [of_machine, of_cgroup] = [beside(Pin::Cgroup), beside(Pin::Machine)];
+    let mut kept = [0; 3];
     let mut deleted: Vec<_> = files
-        .into_iter()
+        .iter()
         .filter(|file| {
-            let (age, bytes) = if file.is_pinned() {
-                (retention.pinned_age, retention.pinned_bytes)
-            } else {
-                (retention.age, retention.bytes)
+            let (at, most) = match file.pin() {
+                None => (0, retention.bytes),
+                Some(Pin::Machine) => (1, of_machine),
+                Some(Pin::Cgroup) => (2, of_cgroup),
             };
-            let all = &mut kept[usize::from(file.is_pinned())];
-            *all += file.bytes;
-            *all > bytes || now.duration_since(file.changed).is_ok_and(|old| old > age)
+            kept[at] += file.bytes;
+            kept[at] > most || is_old(file)
         })
-        .map(|file| file.name)
+        .map(|file| file.name.clone())
         .collect();
     deleted.reverse();
     deleted
@@ -128,11 +165,13 @@ impl Folder {
                 n => format!("{stem}-{n}"),
             };
             // Pinning this file must not replace a pinned one of the same second.
-            let pinned = rustix::fs::statat(&self.dir, format!("{base}{PINNED}"), AtFlags::SYMLINK_NOFOLLOW);
+            let exists =
+                |suffix| rustix::fs::statat(&self.dir, format!("{base}{suffix}"), AtFlags::SYMLINK_NOFOLLOW).is_ok();
             let name = format!("{base}{SUFFIX}");
-            let created = match pinned {
-                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-                Err(_) => state::create_new(&self.dir, name.as_ref()),
+            let created = if exists(PINNED) || exists(OF_CGROUP) {
+                Err(io::ErrorKind::AlreadyExists.into())
+            } else {
+                state::create_new(&self.dir, name.as_ref())
             };
             match created {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_TRIES => tries += 1,
@@ -165,12 +204,20 @@ impl Folder {
     }
 
     /// Pins a file, so that it is not deleted with the others. Returns its new name.
-    pub fn pin(&self, name: &OsStr) -> io::Result<OsString> {
+    pub fn pin(&self, name: &OsStr, pin: Pin) -> io::Result<OsString> {
         let text = name.to_string_lossy();
-        if text.ends_with(PINNED) {
+        if pin_of(name.as_encoded_bytes()).is_some_and(|present| present <= pin) {
             return Ok(name.to_owned());
         }
-        let pinned = OsString::from(format!("{}{PINNED}", text.strip_suffix(SUFFIX).unwrap_or(&text)));
+        let base = text
+            .strip_suffix(OF_CGROUP)
+            .or_else(|| text.strip_suffix(SUFFIX))
+            .unwrap_or(&text);
+        let suffix = match pin {
+            Pin::Machine => PINNED,
+            Pin::Cgroup => OF_CGROUP,
+        };
+        let pinned = OsString::from(format!("{base}{suffix}"));
         rustix::fs::renameat(&self.dir, name, &self.dir, &*pinned)?;
         Ok(pinned)
     }

@@ -16,7 +16,7 @@ use zmtop::config::settings::{RecordSettings, Retention};
 use zmtop::config::{Settings, state};
 use zmtop::model::{Missing, Snapshot};
 use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
-use zmtop::recorder::{Entry, Flush, Folder, Options, Place, Recorder, Writer, to_delete};
+use zmtop::recorder::{Entry, Flush, Folder, Options, Pin, Place, Recorder, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
 use crate::support::rows::{process, snapshot};
@@ -161,6 +161,71 @@ fn the_oldest_and_the_surplus_are_deleted() {
         let deleted: Vec<OsString> = deleted.iter().map(Into::into).collect();
         assert_eq!(to_delete(&retention, files.clone(), now), deleted, "{retention:?}");
     }
+}
+
+#[test]
+fn incidents_of_cgroups_never_displace_those_of_the_machine() {
+    let deleted = |machine: &[u64], cgroup: &[u64]| {
+        let file = |(age, kind, mib): (usize, &str, u64)| Entry {
+            name: format!("{age}{kind}.pinned.zmrec").into(),
+            bytes: mib * MIB,
+            changed: SystemTime::UNIX_EPOCH + DAY - Duration::from_secs(age as u64),
+        };
+        let of = |sizes: &[u64], kind| {
+            sizes
+                .iter()
+                .enumerate()
+                .map(|(age, mib)| file((age, kind, *mib)))
+                .collect::<Vec<_>>()
+        };
+        let retention = Retention {
+            age: DAY,
+            bytes: 0,
+            pinned_age: DAY,
+            pinned_bytes: 100 * MIB,
+        };
+        let files = [of(machine, ""), of(cgroup, ".cgroup")].concat();
+        let deleted = to_delete(&retention, files, SystemTime::UNIX_EPOCH + DAY);
+        deleted
+            .into_iter()
+            .map(|name| name.into_string().unwrap().replace(".pinned.zmrec", ""))
+            .collect::<Vec<_>>()
+    };
+    assert!(deleted(&[30, 30], &[20, 20]).is_empty());
+    assert_eq!(deleted(&[30, 20], &[30, 30, 30]), ["2.cgroup", "1.cgroup"]);
+    assert_eq!(deleted(&[30, 30, 30], &[30]), ["2"]);
+    assert_eq!(deleted(&[], &[30, 30, 30, 30]), ["3.cgroup"]);
+    assert_eq!(deleted(&[40, 40, 40], &[40, 40]), ["2", "1.cgroup", "1"]);
+}
+
+#[test]
+fn the_machine_pins_more_firmly_than_a_cgroup() {
+    let (dir, mut writer) = folder();
+    let kill = |at: &Snapshot, of_cgroup| {
+        Incident::new(at.time, IncidentKind::Kill, "it happened".into()).of_cgroup(of_cgroup)
+    };
+    for (second, of_cgroup) in [
+        (0, Some(true)),
+        (3700, None),
+        (4000, Some(true)),
+        (7500, Some(false)),
+        (11_500, None),
+    ] {
+        let snapshot = Arc::new(at(second));
+        let incidents: Vec<_> = of_cgroup
+            .map(|of_cgroup| kill(&snapshot, of_cgroup))
+            .into_iter()
+            .collect();
+        writer.record(&snapshot, &incidents);
+    }
+    writer.close();
+    let expected = [
+        "20261124T120000Z.cgroup.pinned.zmrec",
+        "20261124T130140Z.cgroup.pinned.zmrec",
+        "20261124T140500Z.pinned.zmrec",
+        "20261124T151140Z.zmrec",
+    ];
+    assert_eq!(names(&dir), expected);
 }
 
 #[test]
@@ -741,7 +806,7 @@ fn a_file_of_the_same_second_does_not_replace_a_pinned_one() {
     let mut pinned = Vec::new();
     for _ in 0..3 {
         let (name, _) = folder.create(at).unwrap();
-        pinned.push(folder.pin(&name).unwrap());
+        pinned.push(folder.pin(&name, Pin::Machine).unwrap());
     }
     assert_eq!(folder.entries().unwrap().len(), 3, "{pinned:?}");
 }

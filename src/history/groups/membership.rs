@@ -251,6 +251,9 @@ impl Membership {
             } else {
                 NO_GROUP
             };
+            if self.groups[kind] != before {
+                groups.moved_out_of(before);
+            }
             if self.groups[kind] != before && self.groups[kind] != NO_GROUP {
                 let is_founder = groups.is_new(self.groups[kind]) || self.is_initial;
                 self.founder = (self.founder & !(1 << kind)) | (u8::from(is_founder) << kind);

@@ -418,33 +418,36 @@ fn a_part_that_no_process_has_is_named() {
 
 #[test]
 fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
-    let mut history = History::new(Duration::from_secs(10));
-    let own = |number: u32| format!("/user.slice/user@1000.service/{}/c{number:02}", number / 10);
-    for second in 0_u64..=90 {
-        let used = 20 + second.saturating_sub(40);
-        let mut greedy = holding(11, "greedy", "/", 10);
-        greedy.stat.vsize = (500 + 8 * second) * MIB;
-        let id = greedy.id;
-        let mut snap = machine(second, 90_000, vec![greedy]);
-        let paths: Vec<String> = (0..40).map(own).collect();
-        // The service is further from its limit.
-        let mut cgroups: Vec<_> = paths.iter().map(|path| (path.as_str(), 90, used)).collect();
-        cgroups.push(("/system.slice/db", 110, used));
-        limited(&mut snap, &cgroups);
-        snap.address_limits = Arc::new([(id, 1240 * MIB)].into());
-        history.push(&snap);
+    for owner in ["/user.slice/user@1000.service", "/games"] {
+        let mut history = History::new(Duration::from_secs(10));
+        let own = |number: u32| format!("{owner}/{}/c{number:02}", number / 10);
+        for second in 0_u64..=90 {
+            let used = 20 + second.saturating_sub(40);
+            let mut greedy = holding(11, "greedy", "/", 10);
+            greedy.stat.vsize = (500 + 8 * second) * MIB;
+            let id = greedy.id;
+            let mut snap = machine(second, 90_000, vec![greedy]);
+            let paths: Vec<String> = (0..40).map(own).collect();
+            // The service is further from its limit.
+            let mut cgroups: Vec<_> = paths.iter().map(|path| (path.as_str(), 90, used)).collect();
+            cgroups.push(("/system.slice/db", 110, used));
+            limited(&mut snap, &cgroups);
+            snap.address_limits = Arc::new([(id, 1240 * MIB)].into());
+            history.push(&snap);
+        }
+        let limits: Vec<_> = history.dangers().iter().map(|danger| &danger.limit).collect();
+        let of_user = |limit: &&&Limit| matches!(limit, Limit::Cgroup(path) if path.starts_with(owner.as_bytes()));
+        assert_eq!(limits.iter().filter(of_user).count(), 16);
+        assert!(of_user(&&limits[0]), "{limits:?}");
+        // The screen has room for two lines.
+        assert_eq!(limits[1], &cgroup("/system.slice/db"));
+        assert!(matches!(limits[17..], [Limit::AddressSpace(_)]), "{limits:?}");
+        // The address space is full first, but concerns no one else.
+        let [shared, address_space] = [history.soonest_danger().unwrap(), history.dangers().last().unwrap()];
+        assert!(
+            address_space.forecast.time() < shared.forecast.time(),
+            "{address_space:?}"
+        );
+        assert!(matches!(shared.limit, Limit::Cgroup(_)), "{shared:?}");
     }
-    let limits: Vec<_> = history.dangers().iter().map(|danger| &danger.limit).collect();
-    let of_user = |limit: &&&Limit| matches!(limit, Limit::Cgroup(path) if path.starts_with(b"/user.slice"));
-    assert_eq!(limits.iter().filter(of_user).count(), 16);
-    assert!(limits[..16].iter().all(|limit| of_user(&limit)), "{limits:?}");
-    assert_eq!(limits[16], &cgroup("/system.slice/db"));
-    assert!(matches!(limits[17..], [Limit::AddressSpace(_)]), "{limits:?}");
-    // The address space is full first, but concerns no one else.
-    let [shared, address_space] = [history.soonest_danger().unwrap(), history.dangers().last().unwrap()];
-    assert!(
-        address_space.forecast.time() < shared.forecast.time(),
-        "{address_space:?}"
-    );
-    assert!(matches!(shared.limit, Limit::Cgroup(_)), "{shared:?}");
 }

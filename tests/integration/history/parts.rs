@@ -370,19 +370,23 @@ fn the_process_with_most_huge_pages_is_named_if_their_pool_grows() {
 
 #[test]
 fn the_user_with_most_system_v_segments_is_named_if_shared_memory_grows() {
-    for (mib, expected) in [
+    type Case = (fn(u64) -> u64, Option<&'static str>);
+    let cases: [Case; 3] = [
         (
-            2000,
-            Some("2.0G of it in System V segments of uid 7, the largest created by pid 30"),
+            |second| second * 4 / 5,
+            Some("1.9G of it in System V segments of uid 7, the largest created by pid 30"),
         ),
-        (200, None),
-    ] {
+        (|second| second / 10, None),
+        // Segments that do not grow.
+        (|_| 2000, None),
+    ];
+    for (mib, expected) in cases {
         let cause = cause_of_growth(|second| {
-            let mut snap = at(second, |s| s.shmem = Ok(second * MIB));
+            let mut snap = at(second, |s| s.shmem = Ok((2000 + second) * MIB));
             let creator = SysvCreator {
                 uid: 7,
                 pid: 30,
-                resident: mib * MIB,
+                resident: mib(second) * MIB,
             };
             Arc::make_mut(&mut snap.accounting).sysv = Ok(SysvShm {
                 creator: Ok(creator),

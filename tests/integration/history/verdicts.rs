@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::{History, HistoryConfig};
-use zmtop::model::{Identity, ProcessSample, Snapshot};
+use zmtop::model::{Identity, Missing, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
 use crate::support::long;
@@ -260,4 +260,44 @@ fn idle_processes_take_next_to_nothing() {
         history.push(&at(second, all.clone()));
     }
     assert!(history.bytes() < 2000 * 496, "{}", history.bytes() / 2000);
+}
+
+#[test]
+fn the_memory_of_a_user_that_moves_from_process_to_process_is_judged_as_a_whole() {
+    // 80 MB more every four minutes, in a process that another one replaces every two seconds.
+    // Of the snapshots in which a process is new, so many percent contain it unread, or neither it nor the one before. The user may have
+    // another, small process.
+    let judged = |unread: f64, missed: f64, has_other: bool| {
+        let mut history = History::new(WINDOW);
+        for second in 0..2400_u64 {
+            let pid = 100 + (second / 2) as u32;
+            let bytes = (1 + second / 240) * 80 * MIB;
+            let mut sample = with_facts(process(pid, 1, "a"), |facts| facts.user = Ok(b"news"[..].into()));
+            sample.walk = Ok(walk(bytes, 0));
+            sample.stat.rss = bytes;
+            let is_new = second % 2 == 0;
+            if is_new && noise(1, second) * 100.0 < unread {
+                sample.walk = Err(Missing::Pending);
+            }
+            let is_missed = is_new && noise(2, second) * 100.0 < missed;
+            let mut rows: Vec<_> = (!is_missed).then_some(sample).into_iter().collect();
+            if has_other {
+                let mut small = with_facts(process(7, 1, "b"), |facts| facts.user = Ok(b"news"[..].into()));
+                small.walk = Ok(walk(MIB, 0));
+                rows.push(small);
+            }
+            history.push(&at(second, rows));
+        }
+        let user = history.group(&GroupKey {
+            by: GroupBy::User,
+            name: Some(b"news"[..].into()),
+        });
+        user.unwrap().trend().verdict
+    };
+    for (unread, missed) in [(0.0, 0.0), (28.0, 0.0), (0.0, 2.0), (28.0, 2.0)] {
+        for has_other in [false, true] {
+            let verdict = judged(unread, missed, has_other);
+            assert_eq!(verdict, Verdict::Leaking, "{unread} {missed} {has_other}");
+        }
+    }
 }
