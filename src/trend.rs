@@ -412,7 +412,7 @@ fn after_level(points: &[Point], since: Duration, finding: &Finding) -> Duration
 fn is_level(points: &[Point], from: Duration, to: Duration, slope: f64) -> bool {
     let length = to.saturating_sub(from);
     let (begin, end) = (from + length / 2, from + length * 7 / 8);
-    rise(points, begin, end) < slope * (end - begin).as_secs_f64() * LEVEL_PACE
+    rise(points, begin, end) < slope * end.saturating_sub(begin).as_secs_f64() * LEVEL_PACE
 }
 
 /// Returns the rise of the lowest values between two times, in bytes; 0 if they fell.

@@ -21,9 +21,9 @@ use crate::proc::{files, hsperfdata};
 use crate::text::safe;
 use crate::units;
 
-/// Maximum time to read the memory of a runtime.
+/// Maximum time to read the memory of a runtime, and for the answer of a JVM that counts nothing.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Maximum time for the answer of a JVM. The time to count objects is bounded by the accepted pause.
+/// Maximum time for the answer of a JVM that counts objects. That time is bounded by the accepted pause.
 const ANSWER: Duration = Duration::from_secs(120);
 /// Maximum time for the counters of a .NET runtime, which it sends after a second.
 const COUNTERS: Duration = Duration::from_secs(3);
@@ -194,7 +194,7 @@ fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(
         Ok(recording) => match heap::java::jfr::kept(&recording) {
             Some(kept) if kept.is_empty() => {
                 // With any other collector, JDK 25 has samples.
-                let heap = jvm.ask("GC.heap_info", ANSWER);
+                let heap = jvm.ask("GC.heap_info", LIMIT);
                 let remark = if heap.is_ok_and(|heap| heap.starts_with(b"Shenandoah")) {
                     "Its Flight Recorder has no samples: JDK 25 takes none with the Shenandoah collector."
                 } else {
@@ -296,7 +296,7 @@ fn pause(used: u64, accepted: Accepted) -> Duration {
 fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
     runtime.version = jvm.version.clone().unwrap_or_else(|| "HotSpot".to_owned());
     let parts = || {
-        jvm.ask("GC.heap_info", ANSWER)
+        jvm.ask("GC.heap_info", LIMIT)
             .map(|answer| with_residence(jvm, heap::java::heap_info(&answer)))
     };
     let mut info = parts();

@@ -388,7 +388,7 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
         let parts = history.parts().that_may_leak().filter_map(|(key, row)| {
             let last = row.stopped_growth(now)?;
             let is_explained = EXPLAINED_BY_PROCESSES.contains(&key.id) && shared >= last.bytes() / 2;
-            let cause = cause_of_part(history, snapshot, &key, row);
+            let cause = cause_of_part(history, snapshot, &key);
             (!is_explained).then(|| Suspect {
                 cause,
                 ..new(RowKey::Part(key), None, row, last)
@@ -886,7 +886,7 @@ fn find_users(
         let Judgement { verdict, metric, .. } = *row.trend();
         let watched = row.trend().watched(snapshot.monotonic).unwrap_or_default();
         let is_long = || verdict == Verdict::Leaking || grows_for_minutes(row, watched);
-        verdict >= Verdict::Growing && !metric.is_reclaimable() && is_long()
+        verdict >= Verdict::Growing && !metric.is_reclaimable() && row.newest_footprint() > 0 && is_long()
     };
     // New processes of one program are no growth of a user.
     let anon = anon.filter(|anon| anon.program.is_none());
@@ -1112,7 +1112,7 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
 }
 
 /// Returns the process or program that most of a part is in.
-fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey, row: &RowHistory) -> Option<Cause> {
+fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Option<Cause> {
     if key.id == SHMEM && key.mount.is_none() {
         let creator = snapshot.accounting.sysv.and_then(|sysv| sysv.creator).ok()?;
         return history.parts().is_shared_in_segments().then(|| Cause::SystemV {
@@ -1168,7 +1168,7 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
         }
         let slab = cause.clone().filter(|_| key.id == SLAB);
         has_cause |= slab.is_some();
-        let cause = slab.or_else(|| cause_of_part(history, snapshot, &key, row));
+        let cause = slab.or_else(|| cause_of_part(history, snapshot, &key));
         found.push(suspect(key, row, cause));
     }
     // Other caches that shrink may hide a cache that leaks.

@@ -64,6 +64,7 @@ impl Incident {
         }
     }
 
+    #[must_use]
     pub const fn of_cgroup(mut self, is_of_cgroup: bool) -> Self {
         self.is_of_cgroup = is_of_cgroup;
         self

@@ -85,13 +85,13 @@ fn a_process_that_runs_another_program_meanwhile_is_asked_about_again() {
     session.keys("F9 Enter");
     // A name that a process gives itself is followed.
     run(2, &mut session, |facts| {
-        (facts.comm, facts.uid) = (b"idle"[..].into(), Ok(1000))
+        (facts.comm, facts.uid) = (b"idle"[..].into(), Ok(1000));
     });
     assert!(signal_dialog(&session).confirming);
     assert_eq!(selection(&session).name(), "900 idle");
     assert_eq!(selection(&session).obstacles(), None);
     run(3, &mut session, |facts| {
-        (facts.comm, facts.uid) = (b"sshd"[..].into(), Ok(0))
+        (facts.comm, facts.uid) = (b"sshd"[..].into(), Ok(0));
     });
     assert_eq!(selection(&session).name(), "900 sshd");
     session.line("runs another program since this dialog opened");
