@@ -76,7 +76,8 @@ impl LastGrowth {
             from,
             to: footprint,
         };
-        match last.filter(|last| last.is_recent(now)) {
+        // Memory that was given back, and is in use again, is not kept from then.
+        match last.filter(|last| last.is_recent(now) && last.is_kept(footprint)) {
             Some(last) if judged.verdict.is_growth() && stays => Some(Self {
                 until: now,
                 to: footprint,
@@ -97,11 +98,14 @@ impl LastGrowth {
         self.to.saturating_sub(self.from)
     }
 
+    /// Returns true if at least half of it is still there.
+    const fn is_kept(&self, footprint: u64) -> bool {
+        footprint >= self.from + self.bytes() / 2
+    }
+
     /// Returns true if it is recent and large, and if at least half of it is still there.
     pub(super) fn is_worth_reporting(&self, now: Duration, footprint: u64) -> bool {
-        self.is_recent(now)
-            && self.bytes() >= MIN_GROWN.max(self.to / MIN_GROWN_SHARE)
-            && footprint >= self.from + self.bytes() / 2
+        self.is_recent(now) && self.bytes() >= MIN_GROWN.max(self.to / MIN_GROWN_SHARE) && self.is_kept(footprint)
     }
 }
 

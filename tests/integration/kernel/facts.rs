@@ -197,7 +197,8 @@ fn processes_moved_to_another_cgroup_follow() {
                 is_in_focus,
                 holds: Box::new(move |f| {
                     let path = f.cgroup.as_ref();
-                    path.is_ok_and(|path| path.ends_with(end.as_bytes())) && f.unit.as_deref() == Some(b"to.service")
+                    path.is_ok_and(|path| path.ends_with(end.as_bytes()))
+                        && f.unit.as_deref().is_some_and(|unit| unit.ends_with(b"to.service"))
                 }),
             }
         });

@@ -319,7 +319,9 @@ fn hostile_names_pass_raw() {
         let r = row(&snapshot, pid);
         assert_eq!((&*r.facts.comm, text(&r.facts.cmdline)), (name, name));
         assert_eq!(text(&r.facts.user), b"\x1b[2Jroot\xff");
-        assert_eq!(r.facts.unit.as_deref(), Some(&b"x.service"[..]));
+        let owner = name.iter().map(|b| if *b == b'\n' { b'_' } else { *b });
+        let unit: Vec<u8> = owner.chain(*b"/x.service").collect();
+        assert_eq!(r.facts.unit.as_deref(), Some(&unit[..]));
         assert_eq!((r.stat.state, r.stat.ppid), (b'S', 1));
         assert!(r.walk.is_ok());
     }

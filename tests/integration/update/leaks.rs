@@ -422,13 +422,16 @@ fn growth_that_slows_down_is_reported_too() {
     assert!(picture.contains("~ warming up  500"), "{picture}");
 }
 
-/// A process that grows by 10 MiB a minute from the fifth minute until the fifteenth, and one that gives all back then.
+/// A process that grows by 10 MiB a minute from the fifth minute until the fifteenth, one that frees all then, and one that needs it
+/// again later.
 fn that_stop(second: u64) -> Vec<ProcessSample> {
     let grown = second.clamp(300, 900) - 300;
     let given_back = if second < 900 { grown } else { 0 };
+    let again = if (900..1000).contains(&second) { 0 } else { grown };
     vec![
         one(500, "/usr/bin/python3 fill.py", 100 * MIB + grown * 170 * KIB),
         one(600, "/usr/bin/node batch.js", 100 * MIB + given_back * 170 * KIB),
+        one(700, "/usr/bin/ruby again.rb", 100 * MIB + again * 170 * KIB),
     ]
 }
 
