@@ -375,7 +375,12 @@ impl Asker {
 /// each thread keeps some freed memory.
 async fn parse<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _turn = TURN.lock().await;
+    let turn = TURN.lock().await;
+    let work = move || {
+        // Held by the thread, which goes on if nobody waits for it any more.
+        let _turn = turn;
+        work()
+    };
     aside(work).await
 }
 

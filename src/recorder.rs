@@ -365,7 +365,7 @@ impl Writer {
                 end = Some(to);
             }
             let mut name = entry.name;
-            if let Some(pin) = pin_of(recording.incidents()) {
+            if let Some(pin) = pin_of_incidents(recording.incidents()) {
                 name = folder.pin(&name, pin).unwrap_or(name);
             }
             self.recent.push((name, to));
@@ -406,7 +406,7 @@ impl Writer {
             return;
         }
         if let Place::Folder(_, retention) = &self.options.place {
-            let is_important = pin_of(&incidents).is_some();
+            let is_important = pin_of_incidents(&incidents).is_some();
             if !self.space.has_room(snapshot.monotonic, retention.bytes, is_important) {
                 self.status.lock().left_out += 1;
                 self.unwritten.keep(&snapshot, incidents);
@@ -487,7 +487,7 @@ impl Writer {
             }
             output.append(&bytes, snapshot.time)?;
         }
-        if let Some(pin) = pin_of(&incidents) {
+        if let Some(pin) = pin_of_incidents(&incidents) {
             self.pin(snapshot.time, pin, is_new_boot);
         }
         Ok(bytes.len() as u64)
@@ -647,7 +647,7 @@ fn start(program: &Path, file: &Path) {
 }
 
 /// Returns how incidents pin their file; `None` if they do not.
-fn pin_of(incidents: &[Incident]) -> Option<Pin> {
+fn pin_of_incidents(incidents: &[Incident]) -> Option<Pin> {
     let pinning = incidents
         .iter()
         .filter(|incident| !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert));

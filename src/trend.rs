@@ -99,7 +99,7 @@ use std::time::Duration;
 pub use agreement::agree;
 use daily::Days;
 pub use finding::Mark;
-use finding::{Finding, fill, held, held_growth};
+use finding::{Finding, fill, held, held_growth, outer_floors};
 use fit::Floors;
 pub use parameters::Params;
 use parameters::{
@@ -386,21 +386,21 @@ fn onset(points: &[Point], finding: &Finding) -> Duration {
     after_level(points, since, finding)
 }
 
-/// Excludes a step and a long level stretch after it from the time since when the series grows, if noise needs less slack than the
-/// step. The growth then begins where its line meets the value before the step.
+/// Moves the start of growth past a step and the long level stretch after it. Noise needs a slack that may hide the step. The growth
+/// then begins where its line meets the value before the step.
 fn after_level(points: &[Point], since: Duration, finding: &Finding) -> Duration {
-    let Some(last) = points.last().filter(|_| finding.slope > 0.0) else {
+    let point_at = |time| points.get(points.partition_point(|point| point.to < time));
+    let (Some(first), Some(last)) = (point_at(since), points.last().filter(|_| finding.slope > 0.0)) else {
         return since;
     };
-    let rise = rise(points, since, last.to);
     let all = last.to.saturating_sub(since).as_secs_f64();
-    let stretch = all - rise / finding.slope;
+    let stretch = all - last.min.saturating_sub(first.min) as f64 / finding.slope;
     if stretch < all * LEVEL_SHARE {
         return since;
     }
     let begin = since + Duration::from_secs_f64(stretch);
     // Not in a gap.
-    let begin = point_at(points, begin).map_or(begin, |point| begin.max(point.from));
+    let begin = point_at(begin).map_or(begin, |point| begin.max(point.from));
     if is_level(points, since, begin, finding.slope) {
         begin
     } else {
@@ -408,20 +408,12 @@ fn after_level(points: &[Point], since: Duration, finding: &Finding) -> Duration
     }
 }
 
-/// Returns true if the series hardly rose in a stretch of time, without its ends: a step and the growth after it.
+/// Returns true if the floors of a stretch of time hardly rose, without its ends: a step and the growth after it.
 fn is_level(points: &[Point], from: Duration, to: Duration, slope: f64) -> bool {
     let length = to.saturating_sub(from);
-    let (begin, end) = (from + length / 2, from + length * 7 / 8);
-    rise(points, begin, end) < slope * end.saturating_sub(begin).as_secs_f64() * LEVEL_PACE
-}
-
-/// Returns the rise of the lowest values between two times, in bytes; 0 if they fell.
-fn rise(points: &[Point], from: Duration, to: Duration) -> f64 {
-    let value = |time| point_at(points, time).map_or(0, |point| point.min);
-    value(to).saturating_sub(value(from)) as f64
-}
-
-/// Returns the first point that ends at that time or later.
-fn point_at(points: &[Point], time: Duration) -> Option<&Point> {
-    points.get(points.partition_point(|point| point.to < time))
+    let end = points.partition_point(|point| point.from <= from + length * 7 / 8);
+    let look = length * 3 / 8;
+    // The floors of the outer quarters are three quarters apart.
+    outer_floors(&points[..end], look)
+        .is_some_and(|(first, last)| last - first < slope * look.as_secs_f64() * 0.75 * LEVEL_PACE)
 }

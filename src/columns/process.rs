@@ -597,7 +597,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("unit", "UNIT", 20, |r| {
         group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
     })
-    .help("The systemd unit, from the cgroup path; user@1000/foot.service if a user's service manager runs it.")
+    .help("The systemd unit, from the cgroup path; user@1000/foot.service if a user's service manager runs it, and similar in a container.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("container", "CONTAINER", 12, |r| {
         group_name(r, GroupBy::Container, |s| {

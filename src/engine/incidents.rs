@@ -9,6 +9,7 @@ use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
 use crate::history::dangers::Limit;
 use crate::model::Snapshot;
+use crate::model::kill::KillCause;
 use crate::record::{Incident, IncidentKind};
 use crate::text;
 use crate::units::{self, Units};
@@ -50,7 +51,7 @@ impl Incidents {
             // Kills that were kept from earlier runs are no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
-                let of_cgroup = !kill.event.is_of_machine();
+                let of_cgroup = kill.event.cause() == KillCause::Cgroup;
                 add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()), of_cgroup);
             }
         }

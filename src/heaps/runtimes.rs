@@ -21,7 +21,7 @@ use crate::proc::{files, hsperfdata};
 use crate::text::safe;
 use crate::units;
 
-/// Maximum time to read the memory of a runtime, and for the answer of a JVM that counts nothing.
+/// Maximum time to read the memory of a runtime, and to wait for a JVM that need not count objects.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Maximum time for the answer of a JVM that counts objects. That time is bounded by the accepted pause.
 const ANSWER: Duration = Duration::from_secs(120);

@@ -331,8 +331,8 @@ impl History {
         all.filter(|danger| !matches!(danger.limit, Limit::AddressSpace(_)))
     }
 
-    /// Returns the dangers: the machine first, then cgroups, then address spaces. Of each, the soonest of each owner come first, so
-    /// that the many cgroups of one user do not push those of others out of sight.
+    /// Returns the dangers: the machine first, then cgroups, then address spaces. Within each kind, the soonest danger of each owner
+    /// comes first, so that the many cgroups of one user do not push those of others out of sight.
     pub fn dangers(&self) -> &[Danger] {
         &self.danger_watch.dangers
     }
@@ -347,36 +347,50 @@ impl History {
         order::sort_by(&mut forecasts, |(a, one), (b, other)| {
             a.rank().cmp(&b.rank()).then(one.seconds().total_cmp(&other.seconds()))
         });
-        let (mut dangers, mut teeth) = (Vec::new(), 0);
-        let mut counts = HashMap::new();
+        let mut of_owners: Vec<Vec<(Limit, Forecast)>> = Vec::new();
+        let mut numbers = HashMap::new();
         for (limit, forecast) in forecasts {
             let owner = limit.owner().map(<[u8]>::to_vec);
-            let count = counts.entry((limit.rank(), owner)).or_insert(0_usize);
-            if *count == MAX_OF_OWNER || forecast.is_tooth && teeth == MAX_DANGERS {
-                continue;
-            }
-            teeth += usize::from(forecast.is_tooth);
-            // It searches all processes.
-            let taker = self.taker(snapshot, &limit, &forecast);
-            let key = taker.as_ref().map(|(key, _)| key);
-            if forecast.is_tooth && !key.is_some_and(|key| self.is_new_high(key, forecast.window)) {
-                continue;
-            }
-            *count += 1;
-            let place = (limit.rank(), *count);
-            let danger = Danger {
-                place: key.and_then(|key| self.place(snapshot, key, &forecast)),
-                taker,
-                limit,
-                forecast,
-            };
-            dangers.push((place, danger));
-            if dangers.len() == MAX_DANGERS {
-                break;
+            let number = *numbers.entry((limit.rank(), owner)).or_insert(of_owners.len());
+            of_owners.resize_with(of_owners.len().max(number + 1), Vec::new);
+            of_owners[number].push((limit, forecast));
+        }
+        let mut of_owners: Vec<_> = of_owners.into_iter().map(Vec::into_iter).collect();
+        let (mut dangers, mut teeth) = (Vec::new(), 0);
+        for turn in 0..MAX_OF_OWNER {
+            for owner in &mut of_owners {
+                if dangers.len() < MAX_DANGERS {
+                    let danger = owner.find_map(|(limit, forecast)| self.danger(snapshot, limit, forecast, &mut teeth));
+                    dangers.extend(danger.map(|danger| (turn, danger)));
+                }
             }
         }
-        dangers.sort_by_key(|(place, _)| *place);
+        order::sort_by(&mut dangers, |(turn, one), (other_turn, other)| {
+            let place = |turn: &usize, danger: &Danger| (danger.limit.rank(), *turn);
+            let soonest = one.forecast.seconds().total_cmp(&other.forecast.seconds());
+            place(turn, one).cmp(&place(other_turn, other)).then(soonest)
+        });
         self.danger_watch.dangers = dangers.into_iter().map(|(_, danger)| danger).collect();
+    }
+
+    /// Returns a danger with the process or program that causes it; `None` for a tooth that is no new high. `teeth` counts those
+    /// searched for: a search reads all processes.
+    fn danger(&self, snapshot: &Snapshot, limit: Limit, forecast: Forecast, teeth: &mut usize) -> Option<Danger> {
+        if forecast.is_tooth && *teeth == MAX_DANGERS {
+            return None;
+        }
+        *teeth += usize::from(forecast.is_tooth);
+        let taker = self.taker(snapshot, &limit, &forecast);
+        let key = taker.as_ref().map(|(key, _)| key);
+        if forecast.is_tooth && !key.is_some_and(|key| self.is_new_high(key, forecast.window)) {
+            return None;
+        }
+        Some(Danger {
+            place: key.and_then(|key| self.place(snapshot, key, &forecast)),
+            taker,
+            limit,
+            forecast,
+        })
     }
 
     /// Returns the process or program that now grows fastest below a limit, and its pace.

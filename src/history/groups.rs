@@ -79,10 +79,10 @@ pub(super) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
 const MAX_GROUPS: usize = 10_000;
 /// Maximum number of groups without members.
 const MAX_EMPTY: usize = 1024;
-/// Time for which the memory of a group may seem to have fallen. A program that moves its memory from process to process by fork(2) is
-/// at times in neither, or in one that was not read yet.
+/// Time for which the memory of a group may seem to have fallen. If a program moves its memory from process to process by fork(2), no
+/// listed process has it at times, or one that was not read yet.
 const HOLD: Duration = Duration::from_secs(5);
-/// Inverse of the share by which it then fell.
+/// Inverse of the minimum share by which memory must fall to be held.
 const HELD_SHARE: u64 = 8;
 /// Time for which a group without members is kept: a nightly job is recognized even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
@@ -100,8 +100,8 @@ struct GroupHistory {
     /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
     is_complete: bool,
     empty_since: Option<Duration>,
-    /// The number of its processes at the last known sums.
-    members_at_known: u32,
+    /// The number of its processes, and of those that were not read, at the last sums that count.
+    counted: [u32; 2],
     /// The last sums were lower, and are no part of its past: see [`HOLD`].
     is_held: bool,
     /// The start of its oldest initial member.
@@ -112,13 +112,16 @@ impl GroupHistory {
     /// Returns true if the sums fell, and may only be incomplete: for [`HOLD`], and in one snapshot at least.
     fn must_hold(&mut self, sums: &GroupSums, footprint: u64, now: Duration) -> bool {
         let last = self.row.newest_footprint();
-        let may_lack = sums.known < sums.members || sums.members < self.members_at_known;
+        let [members, unread] = self.counted;
+        let now_unread = sums.members - sums.known;
+        // Processes that may not be read are none that were read before.
+        let may_lack = now_unread > unread || sums.members < members;
         let fell = footprint < last - last / HELD_SHARE;
         let since = self.row.footprint_series().newest().map_or(now, |(at, _)| at);
         let is_recent = !self.is_held || now.saturating_sub(since) <= HOLD;
         self.is_held = may_lack && fell && is_recent;
         if !self.is_held {
-            self.members_at_known = sums.members;
+            self.counted = [sums.members, now_unread];
         }
         self.is_held
     }
@@ -127,7 +130,7 @@ impl GroupHistory {
     fn is_gone(&mut self, now: Duration) -> bool {
         let since = self.empty_since.unwrap_or(now);
         let was_held = std::mem::replace(&mut self.is_held, true);
-        self.members_at_known == 0 || was_held && now.saturating_sub(since) >= HOLD
+        self.counted[0] == 0 || was_held && now.saturating_sub(since) >= HOLD
     }
 
     /// Returns true for the kinds whose number of processes is meaningful: users and units have many programs.
@@ -402,7 +405,7 @@ impl GroupHistories {
             is_new: true,
             is_complete: false,
             empty_since: None,
-            members_at_known: 0,
+            counted: [0; 2],
             is_held: false,
             started_at: None,
         });
@@ -412,7 +415,7 @@ impl GroupHistories {
     /// Records that a process, which still exists, is no longer in a group. The memory of the group falls at once.
     fn moved_out_of(&mut self, number: u32) {
         if let Some(Some(group)) = self.groups.get_mut(number as usize) {
-            group.members_at_known = group.members_at_known.saturating_sub(1);
+            group.counted[0] = group.counted[0].saturating_sub(1);
         }
     }
 
@@ -463,7 +466,7 @@ impl GroupHistories {
                     rates.add(&Rates::RESTING);
                 }
                 group.row.push(tick, memory, &rates);
-                if is_known {
+                if is_known && !tick.is_doubtful {
                     group.members.push(tick.now, sums.known, tick.retention);
                 }
                 if group.counts_number() && group.is_complete && !tick.is_fleet {
@@ -478,15 +481,15 @@ impl GroupHistories {
                 group.row.evaluation.is_resting = group.is_complete && group.row.can_rest();
                 continue;
             }
+            if group.empty_since.is_none() && group.is_complete && group.counts_number() && !tick.is_fleet {
+                group.number.push(tick.now, rested.now, 0, tick.retention);
+            }
             let since = *group.empty_since.get_or_insert(tick.now);
             if group.is_complete && group.row.newest_footprint() > 0 {
                 // It drops to 0 once; from then on nothing changes.
                 let is_doubtful = !tick.is_fleet && !group.is_gone(tick.now);
                 let tick = Tick { is_doubtful, ..tick };
                 group.row.push(tick, Some(MemorySample::default()), &Rates::default());
-                if group.counts_number() && !tick.is_fleet {
-                    group.number.push(tick.now, rested.now, 0, tick.retention);
-                }
             }
             empty.push((since, number));
         }

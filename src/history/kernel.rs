@@ -289,8 +289,9 @@ pub struct PartHistories {
     rest: Option<u64>,
     /// The size of [`IN_SOCKETS`], read with the inputs.
     in_sockets: Option<u64>,
-    /// The user whose System V segments have most memory, and the size of [`OF_CREATOR`].
-    creator: Option<(u32, u64)>,
+    /// The user whose System V segments have most memory, the last one that is known, and the size of [`OF_CREATOR`].
+    creator: Option<u32>,
+    of_creator: Option<u64>,
     /// The time and the values of the last sums of all resident sets, and of the anonymous memory of all processes.
     sums: Option<(Duration, [Option<u64>; 2])>,
     /// Saved histories that are not resumed yet, by id.
@@ -342,19 +343,18 @@ impl PartHistories {
             let rest = account.rest.ok().filter(|_| is_known);
             self.rest = rest.map(|rest| u64::try_from(rest).unwrap_or(0));
             self.in_sockets = snapshot.accounting.sockets.ok().map(|sockets| sockets.tcp);
-            let sysv = snapshot.accounting.sysv.ok();
-            let creator = sysv
-                .and_then(|sysv| sysv.creator.ok())
-                .map(|creator| (creator.uid, creator.resident));
-            if creator.map(|(uid, _)| uid) != self.creator.map(|(uid, _)| uid) {
+            let creator = snapshot.accounting.sysv.and_then(|sysv| sysv.creator).ok();
+            let uid = creator.map(|creator| creator.uid).or(self.creator);
+            if uid != self.creator {
                 self.parts.retain(|part| part.key.id != OF_CREATOR);
             }
-            self.creator = creator;
+            self.creator = uid;
+            self.of_creator = creator.map(|creator| creator.resident);
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
         self.push_part(IN_SOCKETS, self.in_sockets, 0, tick);
-        self.push_part(OF_CREATOR, self.creator.map(|(_, resident)| resident), 0, tick);
+        self.push_part(OF_CREATOR, self.of_creator, 0, tick);
         let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < SUM_INTERVAL;
         let sums = self.sums.filter(is_fresh);
         let (at, sums) = sums.unwrap_or_else(|| (tick.now, [resident_sum(snapshot), anonymous_sum(snapshot)]));

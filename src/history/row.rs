@@ -236,7 +236,7 @@ pub struct Tick {
     pub retention: Retention,
     /// There is memory for the past of more rows.
     pub has_room: bool,
-    /// The figures may be too low: they are shown, but no part of the past.
+    /// The figures may be too low. They are shown but not stored in the past.
     pub is_doubtful: bool,
 }
 

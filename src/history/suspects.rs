@@ -886,12 +886,15 @@ fn find_users(
         let Judgement { verdict, metric, .. } = *row.trend();
         let watched = row.trend().watched(snapshot.monotonic).unwrap_or_default();
         let is_long = || verdict == Verdict::Leaking || grows_for_minutes(row, watched);
-        verdict >= Verdict::Growing && !metric.is_reclaimable() && row.newest_footprint() > 0 && is_long()
+        verdict >= Verdict::Growing && !metric.is_reclaimable() && is_long()
     };
     // New processes of one program are no growth of a user.
     let anon = anon.filter(|anon| anon.program.is_none());
     let mut users = Vec::new();
-    for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
+    let users_now = history
+        .groups_by(GroupBy::User)
+        .filter(|(_, row)| row.newest_footprint() > 0);
+    for (name, row) in users_now.filter(|_| least <= Verdict::Growing) {
         let is_own = lasts(row);
         let judged = if is_own {
             Some(row)

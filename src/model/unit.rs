@@ -9,7 +9,7 @@ const SLICE: &[u8] = b".slice";
 const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
 const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
 
-/// The origin of a unit's name, the best known first.
+/// The origin of a unit's name, the most reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A service, a scope or the like of the system, or of a user's service manager.
@@ -24,14 +24,8 @@ pub enum Origin {
 /// [owner](below_owner): `user@1000/ssh.service`.
 pub fn of_path(path: &[u8]) -> Option<(Origin, Cow<'_, [u8]>)> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
-    let mut slice = None;
-    let first = names(path).find(|name| {
-        let is_slice = has_kind(name, &[SLICE]);
-        if is_slice {
-            slice = Some(*name);
-        }
-        !is_slice
-    });
+    let slice = leading_slices(path).last();
+    let first = names(path).find(|name| !has_kind(name, &[SLICE]));
     let unit = first.filter(|name| has_kind(name, &LEAVES) || has_kind(name, &OTHERS));
     if unit.is_none_or(is_manager)
         && let Some((owner, below)) = below_owner(path).filter(|_| unit.is_some() || slice.is_none())
@@ -41,7 +35,7 @@ pub fn of_path(path: &[u8]) -> Option<(Origin, Cow<'_, [u8]>)> {
         return Some((origin, name_of_owner(owner, plain(leaf)).into()));
     }
     let unit = unit.map(|name| (Origin::Unit, name));
-    let (origin, name) = unit.or(slice.map(|name| (Origin::Slice, name)))?;
+    let (origin, name) = unit.or_else(|| slice.map(|name| (Origin::Slice, name)))?;
     Some((origin, plain(name).into()))
 }
 
@@ -61,6 +55,11 @@ pub fn below_owner(path: &[u8]) -> Option<(&[u8], &[u8])> {
         begin = end + 1;
     }
     None
+}
+
+/// Returns the slices at the start of a path, outermost first.
+pub fn leading_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names(path).take_while(|name| has_kind(name, &[SLICE]))
 }
 
 /// Returns the path down to the first cgroup that is no slice, if `path` is below that: whoever owns that can make any number of

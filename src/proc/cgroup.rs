@@ -29,7 +29,7 @@ pub struct CgroupPath<'a> {
 /// Parses a `/proc/<pid>/cgroup`, whose lines are `number:controllers:path`.
 ///
 /// If the machine has both hierarchies, the path is the one under the memory controller, which memory is charged to,
-/// unless that is the root. The unit is the best known of all hierarchies, since systemd may keep it only in its own.
+/// unless that is the root. The unit is the most reliable one of all hierarchies, since systemd may keep it only in its own.
 pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let (mut memory, mut unified, mut systemd) = (None, None, None);
     for (controllers, path) in hierarchies(bytes) {

@@ -43,9 +43,14 @@ pub struct Incident {
     /// A line of text. The author of a file may have chosen it, so it must be made safe before it is printed.
     #[serde(deserialize_with = "short_line")]
     pub text: String,
-    /// It concerns the limit of a cgroup, not the machine. Not recorded.
-    #[serde(skip)]
+    /// It concerns the limit of a cgroup, not the machine. False in older recordings.
+    #[serde(default, rename = "of_cgroup", skip_serializing_if = "is_false")]
     pub is_of_cgroup: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Reads the beginning of a text.
@@ -64,6 +69,7 @@ impl Incident {
         }
     }
 
+    /// Returns it with that flag.
     #[must_use]
     pub const fn of_cgroup(mut self, is_of_cgroup: bool) -> Self {
         self.is_of_cgroup = is_of_cgroup;

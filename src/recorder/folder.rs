@@ -24,8 +24,8 @@ const LOCK: &str = ".lock";
 /// Maximum number of files that begin in the same second.
 const MAX_TRIES: u32 = 100;
 
-/// The incidents that pinned a file. Each kind may use half of the space for pinned files, and all that the other one leaves: a user
-/// who owns a cgroup can cause any number of its incidents.
+/// The incidents that pinned a file. Each kind may use half of the space for pinned files, and more if the other kind leaves some: a
+/// user who owns a cgroup can cause any number of incidents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pin {
     /// Some concern the machine.
@@ -45,11 +45,12 @@ pub struct Entry {
 
 impl Entry {
     fn pin(&self) -> Option<Pin> {
-        pin_of(self.name.as_encoded_bytes())
+        pin_of_name(self.name.as_encoded_bytes())
     }
 }
 
-fn pin_of(name: &[u8]) -> Option<Pin> {
+/// Returns how a file is pinned, by its name.
+fn pin_of_name(name: &[u8]) -> Option<Pin> {
     let pin = if name.ends_with(OF_CGROUP.as_bytes()) {
         Pin::Cgroup
     } else {
@@ -206,7 +207,7 @@ impl Folder {
     /// Pins a file, so that it is not deleted with the others. Returns its new name.
     pub fn pin(&self, name: &OsStr, pin: Pin) -> io::Result<OsString> {
         let text = name.to_string_lossy();
-        if pin_of(name.as_encoded_bytes()).is_some_and(|present| present <= pin) {
+        if pin_of_name(name.as_encoded_bytes()).is_some_and(|present| present <= pin) {
             return Ok(name.to_owned());
         }
         let base = text

@@ -7,7 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::process::{self, Heaps};
 
-/// Maximum number of threads for slow work of a fleet: one parses answers, and one makes the history of its past.
+/// Maximum number of threads for slow work of a fleet. One parses answers; the other looks up hosts, and makes snapshots and the history
+/// of the past.
 const BLOCKING: usize = 2;
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
@@ -21,7 +22,7 @@ pub fn runtime() -> tokio::runtime::Builder {
 pub(super) fn builder() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
-    // All idle ones take turns, so that none ends, and each keeps some freed memory.
+    // Tokio gives work to all idle threads in turn, so that none is idle for long enough to end. Each keeps some freed memory.
     builder.max_blocking_threads(BLOCKING);
     builder
 }

@@ -187,7 +187,7 @@ pub(super) fn held_growth(points: &[Point], previous: &Judgement, params: &Param
 }
 
 /// Returns the floors of the first and the last quarter of the newest `look`; `None` if one is unknown.
-fn outer_floors(points: &[Point], look: Duration) -> Option<(f64, f64)> {
+pub(super) fn outer_floors(points: &[Point], look: Duration) -> Option<(f64, f64)> {
     let end = points.last()?.to;
     let begin = end.saturating_sub(look);
     let floor = |from: Duration, to: Duration| {

@@ -254,7 +254,7 @@ parameters! {
         /// Share of the growth by which a value may exceed the level at its start.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
-        /// Share of the time of growth: a level stretch that is longer is no part of it.
+        /// Minimum share of the time of growth that a level stretch must have to be excluded.
         LEVEL_SHARE: f64 = 0.25, "1",
             "a start that varies with the noise", "cases::growth_does_not_begin_at_a_step_before_a_level_stretch";
         /// Maximum pace of a level stretch, as a share of the pace of growth.

@@ -11,11 +11,12 @@ use zmtop::alert::Alerts;
 use zmtop::engine::{Incidents, LastWords, State};
 use zmtop::history::History;
 use zmtop::model::kill::OomKill;
-use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::model::{Missing, ProcessSample, Snapshot};
+use zmtop::record::IncidentKind;
 use zmtop::recorder::KernelLog;
 
 use crate::support::fill;
-use crate::support::kills::killed;
+use crate::support::kills::{killed, killed_by_daemon};
 use crate::support::rows::{MIB, snapshot, with_pss};
 
 fn holding(pid: u32, command: &str, mib: u64) -> ProcessSample {
@@ -90,6 +91,35 @@ fn a_kill_is_a_line_although_a_danger_was_one() {
         "960M of 1000M available",
     ] {
         assert!(line.contains(part), "{line}");
+    }
+}
+
+#[test]
+fn incidents_of_cgroups_are_distinguished_from_those_of_the_machine() {
+    let mut unknown = killed(1450, 1, 7, "importer", 948, None);
+    unknown.victim = Err(Missing::Denied);
+    let kills = [
+        (killed(1450, 1, 7, "importer", 948, None), false),
+        (killed(1450, 1, 7, "importer", 948, Some("/web")), true),
+        (killed_by_daemon(1450, 7, "importer", 948, 0), false),
+        (unknown, false),
+    ];
+    for (kill, of_cgroup) in kills {
+        let mut state = State::new(History::new(Duration::from_secs(10)), Alerts::default());
+        let mut incidents = Incidents::default();
+        let mut found = Vec::new();
+        let kill = [kill];
+        let after = (451..470).map(|second| machine(second, vec![holding(8, "idle", 40)], &kill));
+        for snapshot in outgrown("/usr/bin/importer").chain(after) {
+            let alerts = state.push(snapshot);
+            found.extend(incidents.of(&state, &alerts));
+        }
+        let of = |kind| {
+            let incident = found.iter().find(|incident| incident.kind == kind);
+            incident.unwrap_or_else(|| panic!("{kind:?} {found:?}")).is_of_cgroup
+        };
+        assert!(!of(IncidentKind::Danger), "{found:?}");
+        assert_eq!(of(IncidentKind::Kill), of_cgroup, "{found:?}");
     }
 }
 

@@ -199,6 +199,23 @@ fn incidents_of_cgroups_never_displace_those_of_the_machine() {
 }
 
 #[test]
+fn a_restart_keeps_what_pinned_a_file() {
+    for is_closed in [true, false] {
+        let (dir, mut writer) = folder();
+        let snapshot = Arc::new(at(0));
+        let kill = Incident::new(snapshot.time, IncidentKind::Kill, "it happened".into()).of_cgroup(true);
+        writer.record(&snapshot, &[kill]);
+        if is_closed {
+            writer.close();
+        }
+        drop(writer);
+        let mut writer = open(dir.path());
+        record(&mut writer, at(20), &[]);
+        assert_eq!(names(&dir)[0], "20261124T120000Z.cgroup.pinned.zmrec", "{is_closed}");
+    }
+}
+
+#[test]
 fn the_machine_pins_more_firmly_than_a_cgroup() {
     let (dir, mut writer) = folder();
     let kill = |at: &Snapshot, of_cgroup| {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::model::unit::leading_slices;
+
 /// The container that a process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerInPath<'a> {
@@ -41,10 +43,7 @@ pub fn owner(path: &[u8]) -> u32 {
         let uid = name.strip_prefix(b"user-")?.strip_suffix(b".slice")?;
         std::str::from_utf8(uid).ok()?.parse().ok()
     };
-    let mut slices = path
-        .split(|b| *b == b'/')
-        .take_while(|name| name.is_empty() || name.ends_with(b".slice"));
-    slices.find_map(slice).unwrap_or(0)
+    leading_slices(path).find_map(slice).unwrap_or(0)
 }
 
 /// Returns the unique id of the pod of Kubernetes that the cgroup is in.

@@ -27,7 +27,7 @@ pub trait Question: Any {
     /// Follows the present values of the processes.
     fn follow(&mut self, _selection: &Selection) {}
 
-    /// Asks for confirmation again: a process is no longer the program that the question named.
+    /// Asks for confirmation again: a process has become another program or user.
     fn ask_again(&mut self) {}
 
     /// Shows why the action failed.
@@ -215,7 +215,7 @@ fn named(selection: &Selection, head: Rect) -> usize {
 fn draw_processes(app: &App, selection: &Selection, first: usize, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let obstacles = selection.obstacles();
-    let describe = |NamedProcess { id, facts }: &NamedProcess| {
+    let describe = |NamedProcess { id, facts, .. }: &NamedProcess| {
         let user = facts.user.as_ref().map(|user| text::safe_prefix(user, 16));
         let user = user.unwrap_or_else(|_| "?".into());
         let command = facts.short_command();

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::act::{ActError, Command, ProcessAction, RequestId, Tunable, TunableValues, signals};
 use crate::group::{GroupBy, RowKey};
-use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
+use crate::model::{Facts, Identity, ProcessSample, Snapshot};
 use crate::tui::app::{App, Message, PendingAction, Response};
 use crate::tui::event::Effect;
 use crate::{order, text};
@@ -15,6 +15,8 @@ use crate::{order, text};
 pub struct NamedProcess {
     pub id: Identity,
     pub facts: Arc<Facts>,
+    /// The number of its execs, and the last known user.
+    program: (u32, Option<u32>),
 }
 
 /// The processes that a dialog is about, at least one, and their state since it was opened.
@@ -100,6 +102,7 @@ impl Selection {
         let named = |sample: &ProcessSample| NamedProcess {
             id: sample.id,
             facts: Arc::clone(&sample.facts),
+            program: (sample.exec, sample.facts.uid.ok()),
         };
         Self {
             request,
@@ -114,19 +117,15 @@ impl Selection {
     /// Names the processes as they are now. Returns true if one has begun to execute another program or has another user since the
     /// last call.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> bool {
-        fn differs<T: PartialEq>(old: &Reading<T>, new: &Reading<T>) -> bool {
-            old.as_ref()
-                .ok()
-                .zip(new.as_ref().ok())
-                .is_some_and(|(old, new)| old != new)
-        }
         let mut is_replaced = false;
         for process in &mut self.processes {
             let Some(sample) = snapshot.row(process.id) else {
                 continue;
             };
-            let old = std::mem::replace(&mut process.facts, Arc::clone(&sample.facts));
-            if differs(&old.uid, &process.facts.uid) || differs(&old.exe, &process.facts.exe) {
+            process.facts = Arc::clone(&sample.facts);
+            let (exec, user) = process.program;
+            process.program = (sample.exec, sample.facts.uid.ok().or(user));
+            if exec != sample.exec || user.is_some() && user != process.program.1 {
                 is_replaced = true;
                 if !self.replaced.contains(&process.id) {
                     self.replaced.push(process.id);
@@ -255,7 +254,7 @@ impl Selection {
         if all == 1 {
             let is_replaced = !self.replaced.is_empty();
             return match exited {
-                0 => is_replaced.then(|| "runs another program since this dialog opened".into()),
+                0 => is_replaced.then(|| "has become another program or user since this dialog opened".into()),
                 _ => Some("has ended".into()),
             };
         }
@@ -264,8 +263,10 @@ impl Selection {
         match (exited, refused.is_empty()) {
             (0, true) => match self.replaced.len() {
                 0 => None,
-                1 => Some("1 runs another program since this dialog opened".into()),
-                n => Some(format!("{n} run another program since this dialog opened")),
+                1 => Some("1 has become another program or user since this dialog opened".into()),
+                n => Some(format!(
+                    "{n} have become other programs or users since this dialog opened"
+                )),
             },
             (0, false) => Some(format!("refused: {refused}")),
             (n, true) => Some(format!("{n} of {all} have ended")),

@@ -36,7 +36,7 @@ pub struct SignalQuestion {
     pub(in crate::tui) find: Find,
     /// The dialog asks whether to send it.
     pub confirming: bool,
-    /// A process runs another program than when it asked.
+    /// A process has become another program or user since it asked.
     asks_again: bool,
 }
 
@@ -159,8 +159,9 @@ impl Question for SignalQuestion {
             match c {
                 'y' | 'Y' if std::mem::take(&mut self.asks_again) => {
                     let name = selection.name();
-                    app.screen
-                        .say(format!("another program runs now: press y again to send it to {name}"));
+                    app.screen.say(format!(
+                        "it is another program or user now: press y again to send it to {name}"
+                    ));
                 }
                 'y' | 'Y' => {
                     let signal = signals::ALL[self.list.cursor].signal;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use zmtop::group::GroupBy;
 use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
 use zmtop::history::{History, Population};
-use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
 use super::{key, program};
@@ -87,6 +87,27 @@ fn watch(minutes: u64, began: Began, number: impl Fn(f64) -> f64) -> [Option<u64
 fn noise(minutes: f64) -> f64 {
     let mixed = ((minutes * 60.0) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 24)
+}
+
+#[test]
+fn a_job_whose_memory_may_not_be_read_has_no_processes_between_its_runs() {
+    let mut history = History::new(Duration::from_secs(10));
+    // Five minutes an hour, with ten processes more each time.
+    for second in (0..6 * 3600).step_by(INTERVAL as usize) {
+        let living = if second % 3600 < 300 {
+            60 + second as u32 / 360
+        } else {
+            0
+        };
+        let denied = (0..living).map(|at| {
+            let mut sample = copy(1000 + at, Began::Left);
+            sample.walk = Err(Missing::Denied);
+            sample
+        });
+        history.push(&at(second, others().into_iter().chain(denied).collect()));
+        let judged = population(&history).judgement(Duration::from_secs(BEGAN + second));
+        assert!(judged.verdict < Verdict::Growing, "{second}: {judged:?}");
+    }
 }
 
 #[test]

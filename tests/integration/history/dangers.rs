@@ -417,6 +417,24 @@ fn a_part_that_no_process_has_is_named() {
 }
 
 #[test]
+fn many_dangers_of_several_users_hide_no_other() {
+    let mut history = History::new(Duration::from_secs(10));
+    let owners = (0..4).flat_map(|owner| (0..20).map(move |cgroup| format!("/games{owner}/c{cgroup:02}")));
+    let paths: Vec<String> = owners.collect();
+    for second in 0_u64..=90 {
+        let used = 20 + second.saturating_sub(40);
+        let mut snap = machine(second, 90_000, vec![]);
+        let mut cgroups: Vec<_> = paths.iter().map(|path| (path.as_str(), 90, used)).collect();
+        cgroups.push(("/system.slice/db", 110, used));
+        limited(&mut snap, &cgroups);
+        history.push(&snap);
+    }
+    let limits: Vec<_> = history.dangers().iter().map(|danger| &danger.limit).collect();
+    assert_eq!(limits.len(), 32);
+    assert_eq!(limits[4], &cgroup("/system.slice/db"), "{limits:?}");
+}
+
+#[test]
 fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
     for owner in ["/user.slice/user@1000.service", "/games"] {
         let mut history = History::new(Duration::from_secs(10));

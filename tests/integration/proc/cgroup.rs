@@ -201,6 +201,10 @@ fn the_path_says_the_owner_and_the_pod() {
         owner(b"/user.slice/user-1000.slice/user@1000.service/user-0.slice/user-7.slice/docker-0123.scope"),
         1000
     );
+    assert_eq!(
+        owner(b"/../../user.slice/user-1000.slice/user@1000.service/libpod-0123.scope"),
+        1000
+    );
     for path in [
         "/machine.slice/libpod-0123.scope",
         "/user.slice/user-x.slice",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 use zmtop::act::{Command, ProcessAction, Reply, signals};
-use zmtop::model::Facts;
+use zmtop::model::{Facts, Missing};
 use zmtop::tui::Event;
 
 use super::{commands, id, message, ready, reply, selection, signal_dialog, values};
@@ -75,29 +75,37 @@ fn the_result_stays_when_the_panel_of_the_process_closes() {
 #[test]
 fn a_process_that_runs_another_program_meanwhile_is_asked_about_again() {
     let mut session = ready();
-    let run = |second, session: &mut Session, change: fn(&mut Facts)| {
+    let run = |second, session: &mut Session, exec, change: fn(&mut Facts)| {
         let mut rows = busy(second);
         let row = rows.iter_mut().find(|row| row.id.pid == 900).unwrap();
+        row.exec = exec;
         change(Arc::make_mut(&mut row.facts));
         session.tick(second, rows);
     };
-    run(1, &mut session, |facts| facts.uid = Ok(1000));
+    run(1, &mut session, 0, |facts| facts.uid = Ok(1000));
     session.keys("F9 Enter");
     // A name that a process gives itself is followed.
-    run(2, &mut session, |facts| {
+    run(2, &mut session, 0, |facts| {
         (facts.comm, facts.uid) = (b"idle"[..].into(), Ok(1000));
     });
     assert!(signal_dialog(&session).confirming);
     assert_eq!(selection(&session).name(), "900 idle");
     assert_eq!(selection(&session).obstacles(), None);
-    run(3, &mut session, |facts| {
+    // For a moment, the user cannot be read.
+    run(3, &mut session, 0, |facts| facts.uid = Err(Missing::TimedOut));
+    run(4, &mut session, 0, |facts| {
         (facts.comm, facts.uid) = (b"sshd"[..].into(), Ok(0));
     });
     assert_eq!(selection(&session).name(), "900 sshd");
-    session.line("runs another program since this dialog opened");
+    session.line("has become another program or user since this dialog opened");
     session.types("y");
     assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
-    session.line("another program runs now: press y again to send it to 900 sshd");
+    session.line("it is another program or user now: press y again to send it to 900 sshd");
+    // Another exec, whose user is not known yet.
+    run(5, &mut session, 1, |facts| facts.uid = Err(Missing::Pending));
+    session.types("y");
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
+    run(6, &mut session, 1, |facts| facts.uid = Ok(0));
     session.types("y");
     let sent = Command::Perform(1, ProcessAction::Signal(Signal::TERM));
     assert_eq!(commands(&session)[1..], [sent, Command::Release(1)]);
