@@ -181,7 +181,7 @@ pub static PARTS: &[PartKind] = &[
              memory; without swapped-out data. Kernel: Shmem in meminfo.",
         )
         .in_cgroup("Files in tmpfs, memfd, System V and shared anonymous memory. Kernel: shmem in memory.stat.")
-        .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
+        .may_leak("it stays until the file, the segment or the last descriptor is gone, even after its creator ended"),
     PartKind::new("shmem_sysv", "System V segments").help("Kernel: Σ rss of sysvipc/shm, of zmtop's IPC namespace."),
     PartKind::new("buffers", "buffers of block devices")
         .help("Page cache of block devices: metadata of file systems. Kernel: Buffers in meminfo.")
@@ -354,11 +354,12 @@ pub static PARTS: &[PartKind] = &[
              file_mapped. This part is Σ Pss_Shmem, plus what exceeds the file cache.",
         )
         .label("unmapped shared memory and tmpfs")
-        .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
+        .may_leak("it stays until the file, the segment or the last descriptor is gone, even after its creator ended"),
     PartKind::new(REST, "not accounted for")
         .help(
-            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; pages in pipes and in the \
-             queues of TCP sockets, and those that only a pipe keeps (vmsplice); and what changed while the figures were read. \
+            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; pages in pipes, in \
+             packet rings and in the queues of TCP sockets, and those that only a pipe keeps (vmsplice); and what changed while \
+             the figures were read. \
              Formula: MemTotal − Σ of all parts.",
         )
         .in_cgroup(
