@@ -111,6 +111,11 @@ impl TableHistories {
         (self.read_at, self.is_fresh, self.clock) = (tick.now, true, tick.into());
         // These few rows always have room, whatever the processes need.
         let tick = Tick { has_room: true, ..tick };
+        let at = |now| Tick {
+            now,
+            taken: now,
+            ..tick
+        };
         for (name, bytes, may_leak) in found {
             let number = match self.numbers.get(name) {
                 Some(number) => *number as usize,
@@ -118,8 +123,15 @@ impl TableHistories {
                 None => {
                     let name: Arc<[u8]> = name.into();
                     self.numbers.insert(Arc::clone(&name), self.lines.len() as u32);
+                    let kept = self.kept.remove(&name);
+                    let is_new = kept.is_none() && before > 0;
+                    let mut row = kept.unwrap_or_default();
+                    if is_new {
+                        // It did not exist at the last read.
+                        row.push(at(rested.now), Some(MemorySample::of_total(0)), &Rates::default());
+                    }
                     self.lines.push(Line {
-                        row: self.kept.remove(&name).unwrap_or_default(),
+                        row,
                         name,
                         may_leak,
                         seen_in: 0,
@@ -136,12 +148,7 @@ impl TableHistories {
                 line.row.rest_until(self.clock);
             } else if line.seen_in == before {
                 // After a long time without reads, leave a gap.
-                let then = Tick {
-                    now: rested.now,
-                    taken: rested.now,
-                    ..tick
-                };
-                line.row.push(then, None, &Rates::default());
+                line.row.push(at(rested.now), None, &Rates::default());
             }
             (line.seen_in, line.may_leak) = (self.reads, may_leak);
             line.row

@@ -298,6 +298,13 @@ fn a_soft_limit_is_counted_down_to() {
 
 #[test]
 fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
+    // It was mounted before the first read, or a read or more after that, right before it grows.
+    for mounted in [0, 58, 78] {
+        named_once_it_grows(mounted);
+    }
+}
+
+fn named_once_it_grows(mounted: u64) {
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..80_u64 {
         let written = 5 * second.saturating_sub(60);
@@ -313,9 +320,15 @@ fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
         };
         // They are read every other second.
         let mut inputs = AccountingInputs::missing(Missing::Pending);
-        inputs.mounts = Ok(vec![mount(1, "/run", 90), mount(2, "/mnt", written / 10 * 10)]);
+        let mut mounts = vec![mount(1, "/run", 90), mount(2, "/mnt", written / 10 * 10)];
+        mounts.truncate(if second < mounted { 1 } else { 2 });
+        inputs.mounts = Ok(mounts);
         snap.accounting = Arc::new(inputs);
         history.push(&snap);
+        // A new mount is named as soon as it is read.
+        if let Some(danger) = history.dangers().first().filter(|_| second >= mounted.max(70)) {
+            assert_eq!(danger.place.as_deref(), Some(&b"/mnt"[..]), "{mounted}: {second}");
+        }
     }
     let [danger] = history.dangers() else {
         panic!("{:?}", history.dangers())
