@@ -1,5 +1,6 @@
 //! cgroup paths, units and containers.
 
+use proptest::prelude::*;
 use zmtop::model::Missing;
 use zmtop::proc::cgroup::container::{owner, pod_uid};
 use zmtop::proc::cgroup::{CgroupPath, parse};
@@ -104,6 +105,26 @@ fn the_service_or_scope_below_slices_is_the_unit() {
     for memory in ["/system.slice", "/games/sshd.service"] {
         let separate = format!("9:name=systemd:/system.slice/a.service\n4:memory:{memory}\n");
         assert_eq!(read(&separate).1.as_deref(), Some("a.service"), "{memory}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_owner_of_a_cgroup_chooses_the_name_of_a_unit_of_the_system(
+        names in prop::collection::vec(prop::sample::select(&["a.slice", "b.slice", "c.service", "d.scope", "e.mount", "user@7.service", "own", "..", ""]), 0..7),
+        end in prop::sample::select(&["", " (deleted)", "/"]),
+    ) {
+        let path = format!("/{}{end}", names.join("/"));
+        let unit = read(&format!("0::{path}\n")).1;
+        let slices = names.iter().take_while(|name| name.is_empty() || **name == ".." || name.ends_with(".slice"));
+        let (slices, first) = (slices.clone().filter(|name| name.ends_with(".slice")).last(), names.get(slices.count()));
+        match unit.as_deref() {
+            Some(unit) if unit.contains('/') => {
+                prop_assert!(unit.starts_with("user@7/") || slices.is_none() && unit.starts_with("own/"), "{path}: {unit}");
+            }
+            Some(unit) => prop_assert!([first, slices].contains(&Some(&unit)), "{path}: {unit}"),
+            None => prop_assert!(slices.is_none() && first.is_none_or(|first| !first.contains('.')), "{path}"),
+        }
     }
 }
 
