@@ -108,22 +108,36 @@ fn the_service_or_scope_below_slices_is_the_unit() {
     }
 }
 
+const NAMES: [&str; 9] = [
+    "a.slice",
+    "b.slice",
+    "c.service",
+    "d.scope",
+    "e.mount",
+    "user@7.service",
+    "own",
+    "..",
+    "",
+];
+
 proptest! {
     #[test]
     fn no_owner_of_a_cgroup_chooses_the_name_of_a_unit_of_the_system(
-        names in prop::collection::vec(prop::sample::select(&["a.slice", "b.slice", "c.service", "d.scope", "e.mount", "user@7.service", "own", "..", ""]), 0..7),
+        names in prop::collection::vec(prop::sample::select(&NAMES), 0..7),
         end in prop::sample::select(&["", " (deleted)", "/"]),
     ) {
         let path = format!("/{}{end}", names.join("/"));
         let unit = read(&format!("0::{path}\n")).1;
-        let slices = names.iter().take_while(|name| name.is_empty() || **name == ".." || name.ends_with(".slice"));
-        let (slices, first) = (slices.clone().filter(|name| name.ends_with(".slice")).last(), names.get(slices.count()));
+        let names: Vec<&str> = names.into_iter().filter(|name| !["", ".."].contains(name)).collect();
+        let is_slice = |name: &&&str| ["a.slice", "b.slice"].contains(*name);
+        let first = names.iter().find(|name| !is_slice(name));
+        let slice = names.iter().take_while(is_slice).last();
         match unit.as_deref() {
             Some(unit) if unit.contains('/') => {
-                prop_assert!(unit.starts_with("user@7/") || slices.is_none() && unit.starts_with("own/"), "{path}: {unit}");
+                prop_assert!(unit.starts_with("user@7/") || slice.is_none() && unit.starts_with("own/"), "{path}: {unit}");
             }
-            Some(unit) => prop_assert!([first, slices].contains(&Some(&unit)), "{path}: {unit}"),
-            None => prop_assert!(slices.is_none() && first.is_none_or(|first| !first.contains('.')), "{path}"),
+            Some(unit) => prop_assert!([first, slice].contains(&Some(&unit)), "{path}: {unit}"),
+            None => prop_assert!(slice.is_none() && first.is_none_or(|first| !first.contains('.')), "{path}"),
         }
     }
 }
