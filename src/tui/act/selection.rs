@@ -157,7 +157,7 @@ impl Selection {
     pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
         app.screen.message = None;
         if self.all_exited() {
-            let have = if self.processes.len() == 1 { "has" } else { "have" };
+            let have = has(self.processes.len());
             app.screen
                 .fail(format!("{failure}: {} {have} already ended", self.name()));
             return Response::close();
@@ -188,6 +188,10 @@ impl Selection {
         let values = pinned.filter_map(|values| values.get(tunable).ok());
         Some((values.clone().min()?, values.max()?))
     }
+}
+
+const fn has(number: usize) -> &'static str {
+    if number == 1 { "has" } else { "have" }
 }
 
 fn too_many(all: usize, most: usize) -> String {
@@ -269,8 +273,8 @@ impl Selection {
                 )),
             },
             (0, false) => Some(format!("refused: {refused}")),
-            (n, true) => Some(format!("{n} of {all} have ended")),
-            (n, false) => Some(format!("{n} have ended since; refused: {refused}")),
+            (n, true) => Some(format!("{n} of {all} {} ended", has(n))),
+            (n, false) => Some(format!("{n} {} ended since; refused: {refused}", has(n))),
         }
     }
 }
