@@ -249,6 +249,43 @@ fn a_group_is_remembered_for_a_day_and_some() {
 }
 
 #[test]
+fn the_past_shows_a_fall_after_five_seconds_and_one_snapshot() {
+    // A past has a resolution of a second.
+    for (interval, least, most) in [(100, 4000, 6100), (1000, 5000, 7000), (30_000, 60_000, 60_000)] {
+        for takes_over in [false, true] {
+            let mut history = History::new(WINDOW);
+            let at = |ms, rows| snapshot(Duration::from_millis(ms), rows);
+            let mut now = 0;
+            for _ in 0..5 {
+                now += interval;
+                history.push(&at(now, vec![nginx(7, 30), nginx(8, 10)]));
+            }
+            let ended = now;
+            let last = |history: &History| series(history).footprint().last();
+            while last(&history) == Some(40 * MIB) && now < ended + 120_000 {
+                now += interval;
+                let mut rows = vec![nginx(8, 10)];
+                // Another process has the memory in the next snapshot but one.
+                if takes_over && now > ended + interval {
+                    rows.push(nginx(9, 31));
+                }
+                history.push(&at(now, rows));
+            }
+            if takes_over {
+                assert_eq!(
+                    (last(&history), now),
+                    (Some(41 * MIB), ended + 2 * interval),
+                    "{interval}"
+                );
+            } else {
+                assert_eq!(last(&history), Some(10 * MIB), "{interval}");
+                assert!((least..=most).contains(&(now - ended)), "{interval}: {}", now - ended);
+            }
+        }
+    }
+}
+
+#[test]
 fn where_proc_could_not_be_listed_nothing_left() {
     let mut history = History::new(WINDOW);
     push(&mut history, 0, vec![nginx(7, 10)]);
