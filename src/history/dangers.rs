@@ -352,7 +352,9 @@ impl History {
         for (limit, forecast) in forecasts {
             let owner = limit.owner().map(<[u8]>::to_vec);
             let number = *numbers.entry((limit.rank(), owner)).or_insert(of_owners.len());
-            of_owners.resize_with(of_owners.len().max(number + 1), Vec::new);
+            if number == of_owners.len() {
+                of_owners.push(Vec::new());
+            }
             of_owners[number].push((limit, forecast));
         }
         let mut of_owners: Vec<_> = of_owners.into_iter().map(Vec::into_iter).collect();

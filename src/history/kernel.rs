@@ -456,24 +456,27 @@ impl PartHistories {
         self.get(RESIDENT)
     }
 
+    /// Returns the growth of a part, divided by that of another one that grows, since that began to grow.
+    fn growth_relative_to(&self, growing: &str, id: &str) -> Option<f64> {
+        relative_growth(self.get(id), self.get(growing)?)
+    }
+
     /// Returns true if anonymous memory grows, and that of the processes that were read explains less than half of it.
     pub(super) fn has_unseen_growth(&self) -> bool {
-        let grown = self.get(ANON).map(|anon| relative_growth(self.get(OF_PROCESSES), anon));
-        grown.flatten().is_some_and(|grown| grown < 0.5)
+        self.growth_relative_to(ANON, OF_PROCESSES)
+            .is_some_and(|grown| grown < 0.5)
     }
 
     /// Returns true if shared memory grows, and the System V segments of the user who has most of them grow by at least half as much.
     pub(super) fn is_shared_in_segments(&self) -> bool {
-        let grown = self
-            .get(SHMEM)
-            .map(|shared| relative_growth(self.get(OF_CREATOR), shared));
-        grown.flatten().is_some_and(|grown| grown >= 0.5)
+        self.growth_relative_to(SHMEM, OF_CREATOR)
+            .is_some_and(|grown| grown >= 0.5)
     }
 
     /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets outside of slab grow by at least half
     /// as much. Small ones lie wholly in slab: all its growth may be theirs.
     pub(super) fn is_rest_in_sockets(&self) -> bool {
-        let grown = |id| relative_growth(self.get(id), self.get(REST)?);
+        let grown = |id| self.growth_relative_to(REST, id);
         let outside = grown(IN_SOCKETS).zip(grown(SLAB));
         outside.is_some_and(|(sockets, slab)| sockets - slab.max(0.0) >= 0.5)
     }

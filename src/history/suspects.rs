@@ -891,10 +891,8 @@ fn find_users(
     // New processes of one program are no growth of a user.
     let anon = anon.filter(|anon| anon.program.is_none());
     let mut users = Vec::new();
-    let users_now = history
-        .groups_by(GroupBy::User)
-        .filter(|(_, row)| row.newest_footprint() > 0);
-    for (name, row) in users_now.filter(|_| least <= Verdict::Growing) {
+    let is_present = |row: &RowHistory| least <= Verdict::Growing && row.newest_footprint() > 0;
+    for (name, row) in history.groups_by(GroupBy::User).filter(|(_, row)| is_present(row)) {
         let is_own = lasts(row);
         let judged = if is_own {
             Some(row)
