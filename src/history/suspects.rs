@@ -51,6 +51,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(300);
 /// The share of this growth that may be in the last half of [`MIN_USER_GROWTH`]. A build that has just begun is no growth of minutes,
 /// even if the memory grew slowly before.
 const MAX_LATE_GROWTH: f64 = 0.75;
+/// The services that are installed with zmtop. Only root can create a system unit with such a name.
+const SERVICES: [&[u8]; 2] = [b"zmtop-record.service", b"zmtop-serve.service"];
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -129,6 +131,8 @@ pub enum Cause {
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
     Own { limit: u64 },
+    /// Another monitor: the same program of the same user. Its history is bounded, too, but its configuration is not known.
+    OtherMonitor,
 }
 
 impl Cause {
@@ -159,6 +163,7 @@ impl Cause {
                 let limit = units::bytes(*limit, Units::Auto);
                 format!("zmtop itself: its history is limited to {limit}")
             }
+            Self::OtherMonitor => "another zmtop, whose history has a limit".into(),
         }
     }
 }
@@ -448,6 +453,8 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         (None, Some(history.processes()))
     };
     let listed = growing.into_iter().flatten().chain(all.into_iter().flatten());
+    let is_own = |sample: &&ProcessSample| history.config.own_pid == Some(sample.id.pid);
+    let own_facts = snapshot.rows().iter().find(is_own).map(|sample| &sample.facts);
     for (id, row) in listed.filter(|(_, row)| is_suspect(row, least)) {
         let Some(sample) = snapshot.row(id) else {
             continue;
@@ -459,7 +466,9 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         let cgroup = sample.facts.cgroup.as_deref().ok();
         let limit = history.config.max_memory;
         let own = history.config.own_pid == Some(id.pid) || history.keeper == Some(id);
+        let is_other = || own_facts.is_some_and(|own| is_monitor(sample, own)) && row.newest_footprint() < 2 * limit;
         let own = own.then_some(Cause::Own { limit });
+        let own = own.or_else(|| is_other().then_some(Cause::OtherMonitor));
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
@@ -474,6 +483,16 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
             ..Suspect::new(RowKey::Process(id), history.command(id), row)
         });
     }
+}
+
+/// Returns true if a process is another zmtop: one of the services that are installed with it, which have users of their own, or the
+/// program, the user and the container of this one. Anybody may run the program with a library that leaks.
+fn is_monitor(sample: &ProcessSample, own: &Facts) -> bool {
+    let facts = &*sample.facts;
+    let is_service = facts.unit.as_deref().is_some_and(|unit| SERVICES.contains(&unit));
+    let is_same_user = facts.uid.is_ok() && facts.uid == own.uid;
+    let is_same_program = facts.exe.is_ok() && facts.exe == own.exe;
+    is_service || is_same_user && is_same_program && facts.container_id() == own.container_id()
 }
 
 /// Finds the ended processes that leaked, and those that grew for long and ended recently: not a compiler that grew for minutes.

@@ -559,9 +559,10 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Returns true for a leak, except of zmtop's own history.
+/// Returns true for a leak, except of a history of zmtop.
 fn is_leak(suspect: &Suspect) -> bool {
-    suspect.judgement.verdict == Verdict::Leaking && !matches!(suspect.cause, Some(Cause::Own { .. }))
+    let is_history = matches!(suspect.cause, Some(Cause::Own { .. } | Cause::OtherMonitor));
+    suspect.judgement.verdict == Verdict::Leaking && !is_history
 }
 
 /// Returns the number of processes that the filter selects by their words. Its figures exclude none.

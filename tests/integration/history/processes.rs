@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, suspects};
 use zmtop::history::{History, RowHistory};
 use zmtop::model::snapshot::SelfCost;
 use zmtop::model::{Identity, Missing, Snapshot};
 use zmtop::trend::Verdict;
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_pss};
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts, with_pss};
 
 const WINDOW: Duration = Duration::from_secs(10);
 const ID: Identity = Identity { pid: 7, starttime: 70 };
@@ -385,6 +385,42 @@ fn the_growth_of_its_own_children_is_no_suspect_but_a_leak_is() {
         found.iter().any(|s| s.command.as_deref() == Some(b"zmtop")),
         "{found:?}"
     );
+}
+
+#[test]
+fn another_monitor_is_named_as_such() {
+    let at = |exe: &str, uid: u32, unit: Option<&str>, pid: u32, mib: f64| {
+        with_facts(with_pss(pid, "zmtop", (mib * MIB as f64) as u64), |facts| {
+            facts.exe = Ok(exe.as_bytes().into());
+            facts.uid = Ok(uid);
+            facts.unit = unit.map(|unit| unit.as_bytes().into());
+        })
+    };
+    let other = Some(Cause::OtherMonitor);
+    for (exe, uid, unit, first, want) in [
+        ("/usr/bin/zmtop", 0, None, 20.0, other.clone()),
+        ("/usr/bin/zmtop", 61_184, Some("zmtop-serve.service"), 20.0, other),
+        // The name alone, another user with the same program, a unit of a user, and more memory than a history takes.
+        ("/tmp/zmtop", 0, None, 20.0, None),
+        ("/usr/bin/zmtop", 5, None, 20.0, None),
+        ("/usr/bin/zmtop", 5, Some("games/zmtop-serve.service"), 20.0, None),
+        ("/usr/bin/zmtop", 0, None, 200.0, None),
+    ] {
+        let mut history = History::new(WINDOW);
+        history.set_own_pid(ID.pid);
+        let mut last = None;
+        for second in 0..400_u64 {
+            let own = at("/usr/bin/zmtop", 0, None, ID.pid, 20.0);
+            let grows = at(exe, uid, unit, 300, first + second as f64 * 0.1);
+            let snapshot = snapshot(Duration::from_secs(second), vec![own, grows]);
+            history.push(&snapshot);
+            last = Some(snapshot);
+        }
+        history.judge_all();
+        let found = suspects(&history, &last.unwrap(), SuspectQuery::GROWING);
+        let [suspect] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(suspect.cause, want, "{exe} {uid} {unit:?} {first}");
+    }
 }
 
 #[test]
