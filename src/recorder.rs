@@ -650,7 +650,7 @@ fn start(program: &Path, file: &Path) {
 fn pin_of_incidents(incidents: &[Incident]) -> Option<Pin> {
     let pinning = incidents
         .iter()
-        .filter(|incident| !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert));
+        .filter(|incident| !incident.is_minor && !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert));
     pinning
         .map(|incident| {
             if incident.is_of_cgroup {

@@ -30,7 +30,7 @@ use std::time::{Duration, SystemTime};
 
 use explanation::{Ahead, Grower, Holder, Point, Role, Victim, Waiting, Worst};
 pub use explanation::{Event, EventKind, Explanation};
-use growth::{Moment, bytes_of};
+use growth::{Moment, Used};
 use trail::Trail;
 
 use crate::account::headroom::{is_within, machine_headroom};
@@ -74,6 +74,8 @@ const MAX_TAKERS: usize = 16;
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
 const HOLDERS: usize = 5;
+/// Maximum number of those of which only an upper bound is known.
+const HOLDERS_BY_BOUND: usize = 2;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const AGES: [Duration; 3] = [Duration::from_secs(60), TEN_MINUTES, Duration::from_secs(3600)];
 
@@ -433,7 +435,7 @@ impl Why {
         let victim = victim_of(kill);
         let has_it = |snapshot: &&Arc<Snapshot>| {
             let row = victim.and_then(|id| snapshot.row(id));
-            row.is_some_and(|row| bytes_of(row).is_some_and(|bytes| bytes > 0))
+            row.is_some_and(|row| Used::of(row, &snapshot.system).is_some_and(|used| used.bytes() > 0))
         };
         let found = self.trail.snapshots().find(has_it);
         found.or_else(|| self.last()).unwrap_or(snapshot)
@@ -644,7 +646,7 @@ impl Why {
             machine,
             processes: rows.clone().count(),
             unreadable: rows
-                .filter(|row| bytes_of(row).is_none() && !row.stat.is_zombie())
+                .filter(|row| Used::of(row, &snapshot.system).is_none() && !row.stat.is_zombie())
                 .count(),
             resumed: None,
             worst: Worst::default(),
@@ -809,26 +811,38 @@ fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     }
 }
 
-/// Returns the largest processes below the limit, with the victims.
+/// Returns the largest processes below the limit, with the victims. Upper bounds are only some of them, as others may have made them
+/// large.
 fn holders(moment: &Moment<'_>, victims: &[Victim], span: Duration) -> Vec<Holder> {
     let is_victim = |id: Identity| victims.iter().any(|victim| victim_of(&victim.kill) == Some(id));
+    let system = &moment.snapshot.system;
     let rows = moment.snapshot.rows().iter().filter(|row| moment.is_below(&row.facts));
     let rows = rows.filter(|row| row.shares_mm.is_none());
     let mut all: Vec<_> = rows
-        .filter_map(|row| Some((bytes_of(row).filter(|bytes| *bytes > 0)?, row)))
+        .filter_map(|row| Some((Used::of(row, system).filter(|used| used.bytes() > 0)?, row)))
         .collect();
     // Victims come first among equals, and are never cut off.
-    order::sort_by(&mut all, |a, b| (b.0, a.1.id.pid).cmp(&(a.0, b.1.id.pid)));
-    let mut shown: Vec<_> = all.iter().take(HOLDERS).copied().collect();
+    order::sort_by(&mut all, |a, b| {
+        (b.0.bytes(), a.1.id.pid).cmp(&(a.0.bytes(), b.1.id.pid))
+    });
+    let mut bounds = 0;
+    let few_bounds = all.iter().filter(|(used, _)| {
+        bounds += usize::from(used.is_bound());
+        !used.is_bound() || bounds <= HOLDERS_BY_BOUND
+    });
+    let mut shown: Vec<_> = few_bounds.take(HOLDERS).copied().collect();
     let first = all.iter().find(|(_, row)| is_victim(row.id)).copied();
     if let Some(first) = first.filter(|(_, row)| !shown.iter().any(|(_, shown)| shown.id == row.id)) {
-        shown.pop();
+        if shown.len() == HOLDERS {
+            shown.pop();
+        }
         shown.push(first);
     }
-    let holders = shown.into_iter().map(|(bytes, row)| Holder {
+    let holders = shown.into_iter().map(|(used, row)| Holder {
         id: row.id,
         facts: Arc::clone(&row.facts),
-        bytes,
+        bytes: used.bytes(),
+        is_bound: used.is_bound(),
         grown: moment.grown(row, span),
         is_victim: is_victim(row.id),
     });

@@ -217,6 +217,7 @@ impl Alerts {
     fn evaluate_system(&mut self, snapshot: &Snapshot, history: &History) {
         let row = SystemRow { snapshot, history };
         for state in of_kind(&mut self.rules, TargetKind::System) {
+            state.find_owners(&row, self.evaluation.now);
             let answer = state.rule.condition.evaluate(&row);
             state.observe(answer, || Target::System, 0, &row, &mut self.evaluation);
             state.end(&mut self.evaluation, |_| true);
@@ -345,6 +346,8 @@ struct Tracked {
 struct RuleState {
     rule: Rule,
     tracked: HashMap<Target, Tracked>,
+    /// Of a rule of the system: the figures of its condition with the owners of what they report, and the time when each was last so.
+    owners: HashMap<(&'static str, Box<[u8]>), Duration>,
     /// Number of times that the rule fired in this evaluation.
     fired: usize,
 }
@@ -357,6 +360,8 @@ impl RuleState {
     /// Past fires, which are needed to detect flapping, are kept only up to this number of tracked targets. Targets
     /// that fire now have priority.
     const MAX_REMEMBERED: usize = Self::MAX_TRACKED / 2;
+    /// Maximum number of remembered owners.
+    const MAX_OWNERS: usize = 64;
     /// Maximum number of times that one rule fires in one snapshot. A rule that matches everything must not fill the
     /// log.
     const MAX_FIRED: usize = 100;
@@ -365,6 +370,7 @@ impl RuleState {
         Self {
             rule,
             tracked: HashMap::new(),
+            owners: HashMap::new(),
             fired: 0,
         }
     }
@@ -382,6 +388,27 @@ impl RuleState {
     fn is_firing(&self, target: &Target) -> bool {
         let tracked = self.tracked.get(target);
         tracked.is_some_and(|tracked| tracked.firing.is_some())
+    }
+
+    /// Finds the owners of what the condition of a rule of the system is about. If there is a new one, what fired before was about
+    /// others: their kills and stalls must not silence those of this owner.
+    fn find_owners(&mut self, row: &SystemRow<'_>, now: Duration) {
+        self.owners.retain(|_, last| now.saturating_sub(*last) <= WINDOW);
+        let mut is_new = false;
+        for figure in &self.rule.figures[..self.rule.condition_figures] {
+            for owner in row.owners(figure.id) {
+                let key = (figure.id, owner);
+                let is_full = self.owners.len() >= Self::MAX_OWNERS && !self.owners.contains_key(&key);
+                if is_full && let Some(oldest) = self.owners.iter().min_by_key(|(_, last)| **last) {
+                    let oldest = oldest.0.clone();
+                    self.owners.remove(&oldest);
+                }
+                is_new |= self.owners.insert(key, now).is_none();
+            }
+        }
+        if is_new && let Some(tracked) = self.tracked.get_mut(&Target::System) {
+            (tracked.firing, tracked.cooldown_until, tracked.flaps) = (None, None, Flaps::default());
+        }
     }
 
     /// Begins an evaluation.

@@ -97,7 +97,7 @@ pub struct Rule {
     /// The figures of its events: the ones that the condition uses, then the ones that are always reported.
     pub(super) figures: Vec<FigureColumn>,
     /// Number of leading `figures` that the condition uses.
-    condition_figures: usize,
+    pub(super) condition_figures: usize,
 }
 
 impl Rule {

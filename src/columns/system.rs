@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::{Column, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::History;
+use crate::history::dangers::Limit;
+use crate::history::kills::Kill;
 use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 
@@ -21,6 +23,31 @@ pub struct SystemRow<'a> {
     pub snapshot: &'a Snapshot,
     /// The history that ends with it.
     pub history: &'a History,
+}
+
+impl SystemRow<'_> {
+    /// Returns whose kills, stalls or dangers a figure reports now, as keys. Empty for other figures.
+    pub fn owners(&self, id: &str) -> Vec<Box<[u8]>> {
+        let of_limit = |limit: &Limit| match limit {
+            Limit::AddressSpace(_) => (*b"address space").into(),
+            limit => limit.owner().map_or_else(|| (*b"machine").into(), Into::into),
+        };
+        match id {
+            "recent_kills" => self.history.kills_within(RECENT_KILL).map(Kill::owner).collect(),
+            "stalled" => {
+                let stalls = self.history.stalls().iter().map(|stall| stall.cgroup.clone());
+                let limits = stalls.map(|cgroup| cgroup.map_or(Limit::Machine, Limit::Cgroup));
+                limits.map(|limit| of_limit(&limit)).collect()
+            }
+            "full_in" => self
+                .history
+                .dangers()
+                .iter()
+                .map(|danger| of_limit(&danger.limit))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl TableKind for System {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
+use crate::account::headroom::machine_headroom;
 use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
 use crate::history::dangers::Limit;
@@ -16,6 +17,10 @@ use crate::units::{self, Units};
 
 /// A condition that was away for a shorter time is the same incident.
 const LULL: Duration = Duration::from_secs(60);
+
+/// Share of the machine's memory. While more is left, a danger or a stall of the machine is minor: anybody can allocate fast for
+/// seconds.
+const MUCH: f64 = 0.25;
 
 /// Columns of a name.
 pub(super) const NAME: usize = 40;
@@ -33,8 +38,8 @@ enum Lasting {
 pub struct Incidents {
     /// The time at which each kill was detected.
     kills: Vec<Duration>,
-    /// The conditions, with the time when each was last true.
-    lasting: BTreeMap<Lasting, Duration>,
+    /// The conditions, each with true if it was minor, and the time when it last was so.
+    lasting: BTreeMap<(Lasting, bool), Duration>,
 }
 
 impl Incidents {
@@ -44,7 +49,10 @@ impl Incidents {
             return Vec::new();
         };
         let (now, mut found) = (snapshot.monotonic, Vec::new());
-        let mut add = |kind, text, of_cgroup| found.push(Incident::new(snapshot.time, kind, text).of_cgroup(of_cgroup));
+        let mut add = |kind, text, of_cgroup, minor| {
+            let incident = Incident::new(snapshot.time, kind, text);
+            found.push(incident.of_cgroup(of_cgroup).minor(minor));
+        };
         let kills = state.history.kills().filter(|kill| !kill.is_open);
         let kills: Vec<_> = kills.map(|kill| (kill.at, kill)).collect();
         for (at, kill) in &kills {
@@ -52,7 +60,12 @@ impl Incidents {
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
                 let of_cgroup = kill.event.cause() == KillCause::Cgroup;
-                add(IncidentKind::Kill, format!("{}: {}", text.who(), text.why()), of_cgroup);
+                add(
+                    IncidentKind::Kill,
+                    format!("{}: {}", text.who(), text.why()),
+                    of_cgroup,
+                    false,
+                );
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();
@@ -75,18 +88,24 @@ impl Incidents {
                 format!("{name} leaks, +{pace}"),
             )
         });
+        let total = snapshot.system.mem_total.ok().map(|total| total as f64);
+        let is_much_left = machine_headroom(snapshot)
+            .zip(total)
+            .is_some_and(|(left, total)| left as f64 > total * MUCH);
         for (condition, kind, text) in dangers.chain(stalls).chain(leaks) {
-            let of_cgroup = !matches!(
-                condition,
-                Lasting::Danger(Limit::Machine) | Lasting::Stall(None) | Lasting::Leak(_)
-            );
-            if self.lasting.insert(condition, now).is_none() {
-                add(kind, text, of_cgroup);
+            let of_machine = matches!(condition, Lasting::Danger(Limit::Machine) | Lasting::Stall(None));
+            let of_cgroup = !of_machine && kind != IncidentKind::Leak;
+            let is_minor = of_machine && is_much_left;
+            // What becomes serious is reported again, but not what becomes minor.
+            let is_known = is_minor && self.lasting.contains_key(&(condition.clone(), false));
+            let is_new = self.lasting.insert((condition, is_minor), now).is_none();
+            if is_new && !is_known {
+                add(kind, text, of_cgroup, is_minor);
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);
         for alert in alerts.iter().filter(|alert| alert.transition == Transition::Fired) {
-            add(IncidentKind::Alert, alert.summary(), false);
+            add(IncidentKind::Alert, alert.summary(), false, false);
         }
         found
     }

@@ -40,6 +40,10 @@ const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(2
 const RECENT: Duration = Duration::from_secs(3);
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
+/// Minimum share of the growth of a part that is in a file system or a slab cache, to name it: an innocent one may grow beside memory
+/// that is in none. Objects of several caches often grow together.
+const MIN_SHARE_OF_MOUNT: f64 = 0.5;
+const MIN_SHARE_OF_CACHE: f64 = 0.25;
 /// Minimum rate at which a machine swaps in, in bytes per second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
@@ -74,7 +78,7 @@ impl Limit {
     }
 
     /// Returns the outermost cgroup that is no slice if the cgroup is below that, or else the path of the cgroup above.
-    fn owner(&self) -> Option<&[u8]> {
+    pub(crate) fn owner(&self) -> Option<&[u8]> {
         match self {
             Self::Cgroup(path) | Self::CgroupHigh(path) => outermost(path).or_else(|| with_ancestors(path).nth(1)),
             Self::Machine | Self::AddressSpace(_) => None,
@@ -474,12 +478,16 @@ impl History {
         })
     }
 
-    /// Returns the file system or the slab cache that grows most in that part of the RAM, or the process with most of it.
+    /// Returns the file system or the slab cache that has most of the growth of that part of the RAM, or the process with most of it.
     fn place(&self, snapshot: &Snapshot, key: &RowKey, forecast: &Forecast) -> Option<Arc<[u8]>> {
         let RowKey::Part(key) = key else { return None };
+        let whole = self.parts.get(key.id);
         match key.id {
-            SHMEM => self.mounts().fastest(MOUNT_SPAN),
-            SLAB => self.slab().fastest(forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1])),
+            SHMEM => self.mounts().fastest(MOUNT_SPAN, whole?, MIN_SHARE_OF_MOUNT),
+            SLAB => {
+                let span = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
+                self.slab().fastest(span, whole?, MIN_SHARE_OF_CACHE)
+            }
             id => Some(self.part_share(id, snapshot)?.holder().into()),
         }
     }

@@ -87,12 +87,15 @@ impl TableHistories {
         Some((&worst.name, &worst.row))
     }
 
-    /// Returns the name of the line that grew most over `span`.
-    pub(super) fn fastest(&self, span: Duration) -> Option<Arc<[u8]>> {
-        let lines = self.lines.iter().filter(|line| line.seen_in == self.reads);
-        let grown = lines.map(|line| (line.row.footprint().change_over(span), &line.name));
-        let most = grown.max_by(|(a, _), (b, _)| a.total_cmp(b));
-        most.filter(|(grown, _)| *grown > 0.0).map(|(_, name)| Arc::clone(name))
+    /// Returns the name of the line that grew most over `span`, if that is at least a `share` of the growth of the whole table, which
+    /// may have been read later.
+    pub(super) fn fastest(&self, span: Duration, whole: &RowHistory, share: f64) -> Option<Arc<[u8]>> {
+        let grown = |row: &RowHistory, span| row.footprint().change_over(span);
+        let age = whole.footprint().now().saturating_sub(self.read_at);
+        let least = (grown(whole, span) - grown(whole, age.min(span))) * share;
+        let lines = self.all().map(|(name, row)| (grown(row, span), name));
+        let (most, name) = lines.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (most > 0.0 && most >= least).then(|| Arc::clone(name))
     }
 
     /// Lets time pass while the last read is fresh.

@@ -109,6 +109,26 @@ pub struct KillText {
     pub growth: String,
 }
 
+impl Kill {
+    /// Returns whose kill it is, as a key: the machine, a user, or of a process of root the cgroup below which the limit was reached.
+    /// Nobody can have more than one key, except root.
+    pub(crate) fn owner(&self) -> Box<[u8]> {
+        let victim = self.event.victim.as_ref().ok();
+        let known = self.known.as_ref().and_then(|known| known.facts.owner_uid().ok());
+        let (logged, path) = victim.map_or((None, &[][..]), OomVictim::origin);
+        match known.or(logged) {
+            _ if self.event.is_of_machine() => (*b"machine").into(),
+            Some(0) | None => {
+                let parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+                parts.take(2).collect::<Vec<_>>().join(&b'/').into()
+            }
+            // The subordinate uids of a user are about a block of this size.
+            Some(uid) if uid >> 16 > 0 => format!("uids {}", uid >> 16).into_bytes().into(),
+            Some(uid) => format!("uid {uid}").into_bytes().into(),
+        }
+    }
+}
+
 impl KillText {
     /// Returns the victim, and the killer: `9137 importer by the kernel`.
     pub fn who(&self) -> String {

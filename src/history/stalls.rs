@@ -4,6 +4,10 @@
 //! Pressure alone is no fault: a backup that fills the page cache also waits for reclaim. So a stall needs a reason as well:
 //! *thrash* if tasks read back the pages that were reclaimed from them (major faults), or *throttled* if a cgroup is at its soft
 //! limit with memory that cannot be reclaimed.
+//!
+//! The pressure of the machine includes tasks whose pages it did not reclaim. If the pages that were read back were reclaimed at the
+//! limit of a cgroup, the stall is that of the cgroup: cgroups v1 have no pressure of their own. If a program has reclaimed its own
+//! pages (`MADV_PAGEOUT`), there is no stall.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,6 +36,8 @@ const SOME: [f64; 2] = [0.30, 0.15];
 const MIN_FAULTS: f64 = 50.0;
 /// Minimum growth of a process that is reported as growing, in bytes per second.
 const MIN_GROWTH: f64 = (1 << 20) as f64;
+/// Minimum share of the pages that are read back that the machine reclaims meanwhile, in its own thrash.
+const MIN_RECLAIMED: f64 = 0.5;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
 
@@ -124,8 +130,8 @@ impl StallText {
     }
 }
 
-/// The counters of one moment: time, time that some and all tasks have waited, major faults.
-type Counters = (Duration, [Duration; 2], Option<u64>);
+/// The counters of one moment: time, time that some and all tasks have waited, major faults, and bytes that the machine reclaimed.
+type Counters = (Duration, [Duration; 2], Option<u64>, Option<u64>);
 
 #[derive(Clone, Debug, Default)]
 struct Watched {
@@ -133,12 +139,13 @@ struct Watched {
     since: Option<Duration>,
 }
 
-/// The shares of the time in which some task, and all tasks, waited; and major faults per second.
+/// The shares of the time in which some task, and all tasks, waited; major faults, and bytes that the machine reclaimed, per second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     some: f64,
     full: f64,
     faults: f64,
+    reclaimed: Option<f64>,
 }
 
 impl Waiting {
@@ -147,15 +154,19 @@ impl Waiting {
         let time = now.0.saturating_sub(before.0);
         let seconds = time.as_secs_f64();
         let share = |at: usize| (now.1[at].saturating_sub(before.1[at]).as_secs_f64() / seconds).min(1.0);
-        let faulted = now
-            .2
-            .zip(before.2)
-            .map_or(0, |(now, before)| now.saturating_sub(before));
+        let rate = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?) as f64 / seconds);
         (time >= span).then(|| Self {
             some: share(0),
             full: share(1),
-            faults: faulted as f64 / seconds,
+            faults: rate(now.2, before.2).unwrap_or(0.0),
+            reclaimed: rate(now.3, before.3),
         })
+    }
+
+    /// Returns true if the machine reclaims the pages that are read back, or if that is not known. A fault may read several pages.
+    fn is_reclaimed_by_machine(&self) -> bool {
+        let read_back = self.faults * rustix::param::page_size() as f64;
+        self.reclaimed.is_none_or(|bytes| bytes >= read_back * MIN_RECLAIMED)
     }
 }
 
@@ -163,12 +174,12 @@ impl Watched {
     /// Adds the counters of one moment. Returns the shares over the last seconds, and over the newest of them. Counters may be
     /// older than the snapshot, so equal ones are one reading.
     fn push(&mut self, counters: Counters) -> Option<[Waiting; 2]> {
-        let (now, stalled, _) = counters;
-        let decreased = |(_, last, _): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
+        let (now, stalled, ..) = counters;
+        let decreased = |(_, last, ..): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
         if self.counters.back().is_some_and(decreased) {
             *self = Self::default();
         }
-        let is_read = |(at, last, _): &Counters| *last != stalled || now.saturating_sub(*at) >= READ_INTERVAL;
+        let is_read = |(at, last, ..): &Counters| *last != stalled || now.saturating_sub(*at) >= READ_INTERVAL;
         if self.counters.back().is_none_or(is_read) {
             self.counters.push_back(counters);
         }
@@ -198,14 +209,19 @@ pub(super) struct StallWatch {
 }
 
 impl StallWatch {
-    /// Adds a snapshot; returns the stalls without the names of the waiting processes.
-    fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<Stall> {
+    /// Adds a snapshot; returns the stalls without the names of the waiting processes, each as [`Self::watch`] does.
+    fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<(Stall, bool)> {
         let now = snapshot.monotonic;
         self.watched
             .retain(|path, _| path.as_ref().is_none_or(|path| rooms.contains_key(path)));
         let mut found = Vec::new();
         if let Ok(stalled) = snapshot.system.stalled {
-            let counters = (now, stalled, snapshot.system.pgmajfault.ok());
+            let system = &snapshot.system;
+            let reclaimed = system.steal_kswapd.ok().zip(system.steal_direct.ok());
+            // In a container, the pressure is that of its cgroup.
+            let reclaimed = reclaimed.filter(|_| system.scope.is_none());
+            let reclaimed = reclaimed.map(|(kswapd, direct)| kswapd.saturating_add(direct));
+            let counters = (now, stalled, system.pgmajfault.ok(), reclaimed);
             found.extend(self.watch(None, counters, false));
         }
         for (path, room) in rooms {
@@ -218,37 +234,39 @@ impl StallWatch {
             let soft = figures.high.ok().flatten().filter(|_| room.is_soft);
             let stays = room.used.saturating_sub(figures.swap.unwrap_or(0));
             let is_stuck = soft.is_some_and(|high| stays as f64 >= high as f64 * STUCK);
-            let counters = (now, [some, full], figures.major_faults.ok().map(|count| count.0));
+            let counters = (now, [some, full], figures.major_faults.ok().map(|count| count.0), None);
             found.extend(self.watch(Some(Arc::clone(path)), counters, is_stuck));
         }
         found
     }
 
-    /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit.
-    fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<Stall> {
+    /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit. Returns a stall, and
+    /// true if the machine reclaims the pages that are read back.
+    fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<(Stall, bool)> {
         let watched = self.watched.entry(cgroup.clone()).or_default();
         // A stall that has begun ends at the lower share.
         let bound = usize::from(watched.since.is_some());
         let stalled = watched.push(counters).and_then(|[all, last]| {
             if is_stuck && all.some.min(last.some) >= SOME[bound] {
-                Some((StallKind::Throttled, all.some))
+                Some((StallKind::Throttled, all.some, false))
             } else {
                 let is_thrash = all.full.min(last.full) >= FULL[bound] && all.faults >= MIN_FAULTS;
-                is_thrash.then_some((StallKind::Thrash, all.full))
+                is_thrash.then(|| (StallKind::Thrash, all.full, all.is_reclaimed_by_machine()))
             }
         });
-        let Some((kind, share)) = stalled else {
+        let Some((kind, share, is_by_machine)) = stalled else {
             watched.since = None;
             return None;
         };
-        Some(Stall {
+        let stall = Stall {
             cgroup,
             kind,
             share,
             since: *watched.since.get_or_insert(counters.0),
             waiter: None,
             taker: None,
-        })
+        };
+        Some((stall, is_by_machine))
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -270,21 +288,32 @@ impl History {
 
     /// Updates the stalls from a snapshot.
     pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
-        let mut stalls = self.stall_watch.push(snapshot, self.danger_watch.rooms());
-        for stall in &mut stalls {
-            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, stall);
+        let rooms = self.danger_watch.rooms();
+        let found = self.stall_watch.push(snapshot, rooms);
+        let inner: Vec<_> = found.iter().filter_map(|(stall, _)| stall.cgroup.clone()).collect();
+        let mut stalls = Vec::new();
+        for (mut stall, is_by_machine) in found {
+            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
+            if stall.cgroup.is_none() {
+                let waits_in = stall
+                    .waiter
+                    .and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_deref().ok());
+                let is_above = |above: &&Arc<[u8]>| waits_in.is_some_and(|path| is_within(path, above));
+                // Tasks that wait in a cgroup also count as waiting in the machine.
+                if inner.iter().any(|path| is_above(&path)) {
+                    continue;
+                }
+                if !is_by_machine {
+                    // When all tasks of the machine wait, all those of the cgroup do.
+                    let Some(limited) = rooms.keys().filter(is_above).max_by_key(|path| path.len()) else {
+                        continue;
+                    };
+                    stall.cgroup = Some(Arc::clone(limited));
+                    [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
+                }
+            }
+            stalls.push(stall);
         }
-        let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
-        let inner: Vec<_> = stalls.iter().filter_map(|stall| stall.cgroup.clone()).collect();
-        // Tasks that wait in a cgroup also count as waiting in the machine.
-        let is_explained = |stall: &Stall| {
-            let path = stall
-                .waiter
-                .filter(|_| stall.cgroup.is_none())
-                .and_then(|(id, _)| cgroup(id));
-            path.is_some_and(|path| inner.iter().any(|above| is_within(path, above)))
-        };
-        stalls.retain(|stall| !is_explained(stall));
         order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));
         // Stalls of several cgroups that follow each other are one.
         if let Some(stall) = stalls.first().filter(|_| self.stall_watch.stalls.is_empty()) {

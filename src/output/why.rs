@@ -683,7 +683,9 @@ impl WhyReport<'_> {
             let grown = holder
                 .grown
                 .map_or_else(|| "-".into(), |grown| units::delta(grown, self.style.units));
-            let row = [holder.id.pid.to_string(), self.bytes(holder.bytes), grown];
+            let bound = if holder.is_bound { "≤" } else { "" };
+            let bytes = format!("{bound}{}", self.bytes(holder.bytes));
+            let row = [holder.id.pid.to_string(), bytes, grown];
             let command = text::cut_command(&holder.facts.short_command(), COMMAND);
             let killed = if holder.is_victim { "  (killed)" } else { "" };
             writeln!(out, "{}  {command}{killed}", cells(&row, &HOLDER))?;
@@ -992,12 +994,14 @@ described_object! {
         "command": foreign() => DataValue::Text(holder.facts.command()),
         /// The path of its cgroup.
         "cgroup": foreign().null("not known") => holder.facts.cgroup.as_deref().ok().map(Node::bytes),
-        /// Its PSS and swap.
+        /// Its PSS and swap, or an upper bound.
         "memory": bytes() => holder.bytes,
         /// Its growth in `span_s` before.
-        "growth": delta().null("the recording does not reach that far back") => holder.grown,
+        "growth": delta().null("the recording does not reach that far back, or its memory is not known") => holder.grown,
         /// It was killed.
         "killed": switch() => holder.is_victim,
+        /// Its memory could not be read: `memory` is an upper bound, by its RSS.
+        "upper_bound": switch() => holder.is_bound,
     }
 
     fn path_of, path_fields<'s>(path: &'s KeptPath) -> Object<'s> {

@@ -46,6 +46,10 @@ pub struct Incident {
     /// It concerns the limit of a cgroup, not the machine. False in older recordings.
     #[serde(default, rename = "of_cgroup", skip_serializing_if = "is_false")]
     pub is_of_cgroup: bool,
+    /// It is a danger or a stall of the machine that began while much memory was available: no reason to keep a file for long. False
+    /// in older recordings.
+    #[serde(default, rename = "minor", skip_serializing_if = "is_false")]
+    pub is_minor: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -66,13 +70,21 @@ impl Incident {
             kind,
             text,
             is_of_cgroup: false,
+            is_minor: false,
         }
     }
 
-    /// Returns it with that flag.
+    /// Returns it with the flag [`Self::is_of_cgroup`].
     #[must_use]
     pub const fn of_cgroup(mut self, is_of_cgroup: bool) -> Self {
         self.is_of_cgroup = is_of_cgroup;
+        self
+    }
+
+    /// Returns it with the flag [`Self::is_minor`].
+    #[must_use]
+    pub const fn minor(mut self, is_minor: bool) -> Self {
+        self.is_minor = is_minor;
         self
     }
 

@@ -142,8 +142,10 @@ named! {
 pub struct Holder {
     pub id: Identity,
     pub facts: Arc<Facts>,
-    /// Its PSS and swap, or RSS and swap if it could not be read. In bytes.
+    /// Its PSS and swap, in bytes, or an upper bound.
     pub bytes: u64,
+    /// Its memory could not be read: `bytes` is an upper bound, by its RSS.
+    pub is_bound: bool,
     /// Its growth in the time before, in bytes. `None` if it is not known.
     pub grown: Option<i64>,
     pub is_victim: bool,

@@ -15,6 +15,7 @@ use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::system::SystemSample;
 use crate::order;
 use crate::trend::Verdict;
 
@@ -163,7 +164,8 @@ impl Moment<'_> {
         let unseen = || {
             // It ended too soon to be remembered. Memory from before the recording is no growth.
             let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
-            let (age, to) = (age.filter(is_short)?, bytes_of(sample)?);
+            let used = Used::of(sample, &self.snapshot.system)?;
+            let (age, to) = (age.filter(is_short)?, used.bytes());
             let rise = Rise {
                 from: 0,
                 to,
@@ -373,9 +375,10 @@ impl Moment<'_> {
         Some(self.best(self.row(id)?, self.age(id))?.0)
     }
 
-    /// Returns the growth of a process within `span`, in bytes; `None` if it was not recorded for that long.
+    /// Returns the growth of a process within `span`, in bytes; `None` if it was not recorded for that long, or its memory is not known.
     pub(super) fn grown(&self, sample: &ProcessSample, span: Duration) -> Option<i64> {
-        let now = bytes_of(sample)?.cast_signed();
+        let used = Used::of(sample, &self.snapshot.system)?;
+        let now = (!used.is_bound()).then(|| used.bytes().cast_signed())?;
         if self.age(sample.id).is_some_and(|age| age < span) {
             return Some(now);
         }
@@ -385,11 +388,39 @@ impl Moment<'_> {
     }
 }
 
-/// Returns the memory of a process: PSS and swap, or else the figures that every user may read.
-pub(super) fn bytes_of(sample: &ProcessSample) -> Option<u64> {
-    match sample.memory() {
-        Ok(memory) => Some(memory.footprint().unwrap_or(memory.pss)),
-        Err(_) => Some(sample.counted_rss()?.saturating_add(sample.counted.swap().unwrap_or(0))),
+/// The memory of a process, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Used {
+    /// PSS and swap.
+    Known(u64),
+    /// At most as much, by the figures that every user may read.
+    AtMost(u64),
+}
+
+impl Used {
+    /// Returns the memory of a process of a machine; `None` if not even its RSS is known.
+    pub(super) fn of(sample: &ProcessSample, system: &SystemSample) -> Option<Self> {
+        if let Ok(memory) = sample.memory() {
+            return Some(Self::Known(memory.footprint().unwrap_or(memory.pss)));
+        }
+        let rss = sample.counted_rss()?;
+        // A page of a file or of shared memory counts as often as it is mapped, but all of them are in the page cache.
+        let anon = sample.counted_anon().unwrap_or(0).min(rss);
+        let mapped = (rss - anon).min(system.cached.unwrap_or(u64::MAX));
+        let most = system.mem_total.unwrap_or(u64::MAX);
+        let resident = anon.saturating_add(mapped).min(most);
+        Some(Self::AtMost(
+            resident.saturating_add(sample.counted.swap().unwrap_or(0)),
+        ))
+    }
+
+    pub(super) const fn bytes(self) -> u64 {
+        let (Self::Known(bytes) | Self::AtMost(bytes)) = self;
+        bytes
+    }
+
+    pub(super) const fn is_bound(self) -> bool {
+        matches!(self, Self::AtMost(_))
     }
 }
 
@@ -403,7 +434,7 @@ fn made_of(sample: &ProcessSample) -> Option<MadeOf> {
         (MadeOf::Shared, memory.pss_shmem),
         (MadeOf::Files, memory.pss_file),
     ];
-    let least = bytes_of(sample)? as f64 * NEARLY_ALL;
+    let least = memory.footprint().unwrap_or(memory.pss) as f64 * NEARLY_ALL;
     let kind = kinds
         .into_iter()
         .find(|(_, bytes)| bytes.is_ok_and(|bytes| bytes as f64 >= least));

@@ -124,6 +124,25 @@ fn incidents_of_cgroups_are_distinguished_from_those_of_the_machine() {
 }
 
 #[test]
+fn a_danger_is_minor_until_little_memory_is_left() {
+    let found = |from: u64, to: u64, times: u64| {
+        let mut state = State::new(History::new(Duration::from_secs(10)), Alerts::default());
+        let mut incidents = Incidents::default();
+        let mut found = Vec::new();
+        for second in 0..times {
+            let mib = from + (to - from) * second / times;
+            let alerts = state.push(machine(second, vec![holding(7, "importer", mib)], &[]));
+            found.extend(incidents.of(&state, &alerts));
+        }
+        let dangers = found.iter().filter(|incident| incident.kind == IncidentKind::Danger);
+        dangers.map(|incident| incident.is_minor).collect::<Vec<_>>()
+    };
+    assert_eq!(found(100, 500, 40), [true]);
+    assert_eq!(found(100, 900, 80), [true, false]);
+    assert_eq!(found(800, 900, 40), [false]);
+}
+
+#[test]
 fn a_hostile_name_is_escaped_and_the_line_is_bounded() {
     let name: &'static str = Box::leak(format!("/x/a\n<0>\u{1b}[2J{}", "ü".repeat(400)).into_boxed_str());
     let said = said(outgrown(name));

@@ -216,6 +216,31 @@ fn a_restart_keeps_what_pinned_a_file() {
 }
 
 #[test]
+fn a_minor_incident_pins_nothing() {
+    let (dir, mut writer) = folder();
+    let snapshot = Arc::new(at(0));
+    let danger = Incident::new(snapshot.time, IncidentKind::Danger, "memory is full in 39 s".into());
+    writer.record(&snapshot, &[danger.clone().minor(true)]);
+    writer.close();
+    drop(writer);
+    let mut writer = open(dir.path());
+    record(&mut writer, at(20), &[]);
+    assert!(
+        names(&dir).iter().all(|name| !name.contains("pinned")),
+        "{:?}",
+        names(&dir)
+    );
+    let snapshot = Arc::new(at(40));
+    writer.record(&snapshot, &[danger]);
+    writer.close();
+    assert!(
+        names(&dir).iter().any(|name| name.ends_with(".pinned.zmrec")),
+        "{:?}",
+        names(&dir)
+    );
+}
+
+#[test]
 fn the_machine_pins_more_firmly_than_a_cgroup() {
     let (dir, mut writer) = folder();
     let kill = |at: &Snapshot, of_cgroup| {

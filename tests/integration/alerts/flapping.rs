@@ -1,11 +1,15 @@
 //! Alerts that fire again and again, with the shipped hold and cooldown.
 
+use std::time::Duration;
+
 use zmtop::alert::{Rule, Target, Transition};
 use zmtop::config::AlertSettings;
 use zmtop::group::RowKey;
 
 use super::{Evaluator, outline, process_with, rule};
+use crate::support::kills::killed;
 use crate::support::long;
+use crate::support::rows::snapshot;
 
 /// Returns a rule with the shipped hold and cooldown.
 fn shipped(on: &str) -> Rule {
@@ -176,4 +180,53 @@ fn past_fires_of_many_take_no_room_from_what_fires() {
         evaluator.advance(1.0, both.clone());
     }
     assert!(evaluator.alerts.firing() >= 5000, "{}", evaluator.alerts.firing());
+}
+
+#[test]
+fn the_kills_of_one_owner_do_not_silence_those_of_another() {
+    // One user's process is killed every 170 s; those of others once.
+    let of = |uid: Option<u32>, second: u64, limit: Option<&str>| {
+        let mut kill = killed(1000 + second, second, 4000 + second as u32, "victim", 20, limit);
+        if let Ok(victim) = &mut kill.victim {
+            victim.uid = uid;
+        }
+        kill
+    };
+    let own = (0..10).map(|n| of(Some(5), 60 + 170 * n, Some("/own/t1")));
+    let others = [
+        of(Some(999), 700, Some("/shop")),
+        // The same user in another cgroup, and another user with one of its subordinate uids.
+        of(Some(5), 800, Some("/own/t2")),
+        of(Some(100_001), 900, Some("/x/a")),
+        of(Some(100_002), 1000, Some("/x/b")),
+        of(Some(0), 1100, Some("/docker/aa/inner")),
+        of(Some(0), 1200, Some("/docker/aa/more")),
+        of(Some(0), 1300, Some("/docker/bb")),
+        of(Some(5), 1400, None),
+    ];
+    let mut kills: Vec<_> = own.chain(others).collect();
+    kills.sort_by_key(|kill| kill.monotonic_ms.unwrap());
+    let settings = AlertSettings {
+        name: "killed".into(),
+        on: "system".into(),
+        when: "recent_kills>0".into(),
+        ..AlertSettings::default()
+    };
+    let mut evaluator = Evaluator::new([settings.rule().unwrap()]);
+    let mut fired = Vec::new();
+    for second in 1..1500_u64 {
+        let mut snap = snapshot(Duration::ZERO, vec![process_with(7, 50)]);
+        let past = kills
+            .iter()
+            .filter(|kill| kill.monotonic_ms.unwrap() <= (1000 + second) * 1000);
+        snap.oom_kills = past.cloned().collect();
+        snap.system.oom_kill = Ok(snap.oom_kills.len() as u64);
+        let events = evaluator.evaluate(1.0, snap);
+        let fires = events.iter().filter(|event| event.transition == Transition::Fired);
+        fired.extend(fires.map(|_| second));
+    }
+    // The first is that of the first user. A kill that fires while others are recent needs no hold.
+    let mut late = fired.iter().zip([60, 700, 900, 1100, 1300, 1400]);
+    assert!(late.all(|(at, kill)| (0..=10).contains(&(at - kill))), "{fired:?}");
+    assert_eq!(fired.len(), 6, "{fired:?}");
 }

@@ -300,11 +300,31 @@ fn a_soft_limit_is_counted_down_to() {
 fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
     // It was mounted before the first read, or a read or more after that, right before it grows.
     for mounted in [0, 58, 78] {
-        named_once_it_grows(mounted);
+        let danger = danger_beside_a_file_system(mounted, 10, |danger, second| {
+            // A new mount is named as soon as it is read.
+            if second >= mounted.max(70) {
+                assert_eq!(danger.place.as_deref(), Some(&b"/mnt"[..]), "{mounted}: {second}");
+            }
+        });
+        let Some((RowKey::Part(part), _)) = &danger.taker else {
+            panic!("{danger:?}")
+        };
+        assert_eq!((part.id, danger.place.as_deref()), ("shmem", Some(&b"/mnt"[..])));
     }
 }
 
-fn named_once_it_grows(mounted: u64) {
+#[test]
+fn a_file_system_with_little_of_the_growth_is_not_named() {
+    for tenths in [1, 4] {
+        danger_beside_a_file_system(0, tenths, |danger, second| {
+            assert_eq!(danger.place, None, "{tenths} {second}");
+        });
+    }
+}
+
+/// Shared memory grows from second 60 on, so many tenths of it in `/mnt`, which is mounted in that second. Calls `check` with each danger,
+/// and returns the last.
+fn danger_beside_a_file_system(mounted: u64, tenths: u64, check: impl Fn(&Danger, u64)) -> Danger {
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..80_u64 {
         let written = 5 * second.saturating_sub(60);
@@ -320,23 +340,19 @@ fn named_once_it_grows(mounted: u64) {
         };
         // They are read every other second.
         let mut inputs = AccountingInputs::missing(Missing::Pending);
-        let mut mounts = vec![mount(1, "/run", 90), mount(2, "/mnt", written / 10 * 10)];
+        let mut mounts = vec![mount(1, "/run", 90), mount(2, "/mnt", written / 10 * tenths)];
         mounts.truncate(if second < mounted { 1 } else { 2 });
         inputs.mounts = Ok(mounts);
         snap.accounting = Arc::new(inputs);
         history.push(&snap);
-        // A new mount is named as soon as it is read.
-        if let Some(danger) = history.dangers().first().filter(|_| second >= mounted.max(70)) {
-            assert_eq!(danger.place.as_deref(), Some(&b"/mnt"[..]), "{mounted}: {second}");
+        if let Some(danger) = history.dangers().first() {
+            check(danger, second);
         }
     }
     let [danger] = history.dangers() else {
         panic!("{:?}", history.dangers())
     };
-    let Some((RowKey::Part(part), _)) = &danger.taker else {
-        panic!("{danger:?}")
-    };
-    assert_eq!((part.id, danger.place.as_deref()), ("shmem", Some(&b"/mnt"[..])));
+    danger.clone()
 }
 
 #[test]

@@ -26,6 +26,10 @@ struct World {
     faults: u64,
     /// MiB that cannot be reclaimed.
     stays: u64,
+    /// The share of the pages read back that the machine reclaims, and the sum in bytes, if the kernel has this counter.
+    reclaims: Option<f64>,
+    reclaimed: u64,
+    cgroup: &'static str,
 }
 
 impl World {
@@ -36,11 +40,14 @@ impl World {
             waited: [0.0; 2],
             faults: 0,
             stays,
+            reclaims: Some(1.0),
+            reclaimed: 0,
+            cgroup: "/batch",
         }
     }
 
     fn row(&self) -> ProcessSample {
-        let mut sample = in_cgroup(with_pss(11, "reporter", self.stays * MIB), "/batch");
+        let mut sample = in_cgroup(with_pss(11, "reporter", self.stays * MIB), self.cgroup);
         sample.stat.majflt = self.faults;
         sample
     }
@@ -51,10 +58,13 @@ impl World {
         self.waited[0] += second.machine;
         self.waited[1] += second.cgroup;
         self.faults += second.faults;
+        self.reclaimed += (second.faults as f64 * 4096.0 * self.reclaims.unwrap_or(0.0)) as u64;
         let mut snap: Snapshot = snapshot(Duration::from_secs(self.now), vec![process(10, 1, "still"), self.row()]);
         let read = Duration::from_secs_f64(self.waited[0]);
         snap.system.stalled = Ok([read; 2]);
         snap.system.pgmajfault = Ok(self.faults);
+        let reclaimed = self.reclaims.map(|_| self.reclaimed).ok_or(Missing::Unsupported);
+        (snap.system.steal_kswapd, snap.system.steal_direct) = (reclaimed, reclaimed.map(|_| 0));
         let figures = CgroupFigures {
             current: Ok(50 * MIB),
             reclaimable: Ok((50 - self.stays) * MIB),
@@ -142,4 +152,26 @@ fn the_beginning_of_each_stall_is_remembered() {
     (0..10).for_each(|_| world.pass(Second::default()));
     let begun: Vec<_> = world.history.stalls_begun().map(|at| at.as_secs()).collect();
     assert_eq!(begun, [112, 131]);
+}
+
+#[test]
+fn pages_that_the_machine_did_not_reclaim_are_a_stall_only_of_a_limited_cgroup() {
+    let machine = [(None, StallKind::Thrash)];
+    let cgroup = [(Some(&b"/batch"[..]), StallKind::Thrash)];
+    for (reclaims, waits_in, want) in [
+        (None, "/batch", &machine[..]),
+        (Some(0.6), "/batch", &machine),
+        // At a limit of cgroups v1, which have no pressure of their own.
+        (Some(0.1), "/batch", &cgroup),
+        (Some(0.0), "/batch/inner", &cgroup),
+        // The program has asked the kernel to reclaim its pages.
+        (Some(0.0), "/other", &[]),
+        (Some(0.0), "/", &[]),
+    ] {
+        let mut world = World::new(10);
+        (world.reclaims, world.cgroup) = (reclaims, waits_in);
+        (0..10).for_each(|_| world.pass(Second::default()));
+        (0..10).for_each(|_| world.pass(THRASH));
+        assert_eq!(world.told(), want, "{reclaims:?} {waits_in}");
+    }
 }
