@@ -34,6 +34,8 @@ const MAX_ALIKE_PACE: f64 = 4.0;
 const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 3] = ["shmem", "gpu", "files_locked"];
+/// Minimum share of the growth of a file system in memory that must be left of that of shared memory, to report it beside processes.
+const MIN_BESIDE: f64 = 0.75;
 /// Maximum number of rows whose growth stopped.
 const MAX_STOPPED: usize = 5;
 /// Minimum time for which such a process grew.
@@ -1085,9 +1087,11 @@ fn is_explained(part: &str, judged: &Judgement, reported: &[Judgement]) -> bool 
 }
 
 /// Returns the file systems in memory that grow, the fastest first, without those that the growth of `reported` explains.
-/// Removes the rows that explain one from `reported`, because they cannot explain another as well.
+/// Removes the rows that explain one from `reported`, because they cannot explain another as well. If shared memory as a whole grows
+/// as fast as both together, they are not the same memory.
 fn growing_mounts<'a>(
     history: &'a History,
+    now: Duration,
     least: Verdict,
     reported: &mut Vec<Judgement>,
 ) -> Vec<(PartKey, &'a RowHistory)> {
@@ -1098,9 +1102,17 @@ fn growing_mounts<'a>(
         let by_slope = other.trend().slope.total_cmp(&one.trend().slope);
         by_slope.then_with(|| a.cmp(b))
     });
+    let whole = history.parts().get(SHMEM);
+    let mut counted: f64 = reported.iter().map(|judged| judged.slope).sum();
     // The most similar pace first.
     mounts.retain(|(_, row)| {
         let judged = row.trend();
+        let span = judged.watched(now).unwrap_or_default().min(LONGEST_LOOK);
+        let pace = |row: &RowHistory| row.footprint().change_over(span) / span.as_secs_f64().max(1.0);
+        if whole.is_some_and(|whole| pace(whole) - counted >= pace(row) * MIN_BESIDE) {
+            counted += pace(row);
+            return true;
+        }
         let explains = |other: &Judgement| is_explained(SHMEM, judged, &[*other]);
         let distance = |at: &usize| (reported[*at].slope - judged.slope).abs();
         let similar = (0..reported.len()).filter(|at| explains(&reported[*at]));
@@ -1175,7 +1187,7 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
     let shared = found.iter().filter(|s| s.cause == Some(Cause::SharedMemory));
     let reported = held.iter().chain(shared).filter(is_live);
     let mut reported: Vec<_> = reported.map(|s| s.judgement).collect();
-    let mounts = growing_mounts(history, least, &mut reported.clone());
+    let mounts = growing_mounts(history, snapshot.monotonic, least, &mut reported.clone());
     reported.extend(mounts.iter().map(|(_, row)| *row.trend()));
     let parts: Vec<_> = parts
         .filter(|(key, row)| !is_explained(key.id, row.trend(), &reported))

@@ -595,12 +595,12 @@ fn of_two_leaks_the_one_that_reaches_a_limit_sooner_comes_first() {
 
 #[test]
 fn a_leak_in_a_file_of_tmpfs_is_reported_once() {
-    let report = |is_shared: bool| {
+    let report = |is_shared: bool, times: u64| {
         let mut read = unread();
         let mut history = History::new(Duration::from_secs(10));
         let mut at = |second: u64| {
             let grown = second * 200 * KIB;
-            let mut snap = with_mounts(second, 100 * MIB + grown, &[("/dev/shm", grown)], &mut read);
+            let mut snap = with_mounts(second, 100 * MIB + times * grown, &[("/dev/shm", grown)], &mut read);
             let mut sample = with_pss(7, "/usr/bin/leaks-in-shm", 50 * MIB + grown);
             if let Ok(walk) = &mut sample.walk {
                 let [anon, shmem] = if is_shared { [0, grown] } else { [grown, 0] };
@@ -620,13 +620,15 @@ fn a_leak_in_a_file_of_tmpfs_is_reported_once() {
             .map(|suspect| (suspect.key, suspect.cause))
             .collect::<Vec<_>>()
     };
-    let [(RowKey::Process(id), cause)] = &report(true)[..] else {
-        panic!("{:?}", report(true));
+    let [(RowKey::Process(id), cause)] = &report(true, 1)[..] else {
+        panic!("{:?}", report(true, 1));
     };
     assert_eq!(
         (id.pid, cause.as_ref().unwrap().text()),
         (7, "in shared memory and tmpfs".into())
     );
     // What grows elsewhere explains nothing.
-    assert_eq!(report(false).len(), 2, "{:?}", report(false));
+    assert_eq!(report(false, 1).len(), 2, "{:?}", report(false, 1));
+    // If shared memory grows twice as fast, the process grows beside the file system.
+    assert_eq!(report(true, 2).len(), 2, "{:?}", report(true, 2));
 }
