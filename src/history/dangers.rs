@@ -20,6 +20,7 @@ use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::system::SystemSample;
 use crate::model::unit::outermost;
 use crate::order;
 use crate::text;
@@ -46,8 +47,13 @@ const MIN_SHARE_OF_MOUNT: f64 = 0.5;
 const MIN_SHARE_OF_CACHE: f64 = 0.25;
 /// Minimum rate at which a machine swaps in, in bytes per second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
+/// Inverse of the share of the RAM below which it is short. With more available, a machine does not swap for lack of it, but a program
+/// may ask for that.
+const SHORT: u64 = 4;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
+/// Minimum time between two such moments.
+const RELIEF_INTERVAL: Duration = Duration::from_secs(30);
 /// A part of the kernel's memory is reported instead of a process if it grows this many times as much.
 const PART_FACTOR: f64 = 1.5;
 
@@ -159,6 +165,8 @@ struct Watched {
     nearer: i64,
     /// The cgroups whose limits are nearer, without those below them, by their digests, sorted.
     stopping: Vec<u64>,
+    /// The last time at which these freed so much that earlier falls no longer count.
+    freed_at: Option<Duration>,
 }
 
 impl Watched {
@@ -173,9 +181,12 @@ impl Watched {
         self.nearer = self.nearer.saturating_add(growth);
         (self.left, self.stopping) = (left, stopping);
         self.countdown.push(now, left.saturating_add_signed(self.nearer));
-        // The memory of a killed process is free at one moment and uncharged at another.
-        if growth < -((left / RELIEF_SHARE).cast_signed()) {
+        // The memory of a killed process is free at one moment and uncharged at another. A program that frees much again and again must
+        // not end the danger each time.
+        let is_first = self.freed_at.is_none_or(|at| now.saturating_sub(at) >= RELIEF_INTERVAL);
+        if growth < -((left / RELIEF_SHARE).cast_signed()) && is_first {
             self.countdown.relieve(now);
+            self.freed_at = Some(now);
         }
     }
 }
@@ -320,6 +331,12 @@ impl DangerWatch {
     }
 }
 
+/// Returns true if little of the machine's RAM is available, or if that is not known.
+fn is_short(system: &SystemSample) -> bool {
+    let known = system.available().ok().zip(system.mem_total.ok());
+    known.is_none_or(|(available, total)| available < total / SHORT)
+}
+
 impl History {
     /// Returns the danger to the machine or a cgroup that is reached first.
     pub fn soonest_danger(&self) -> Option<&Danger> {
@@ -344,10 +361,12 @@ impl History {
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
         let mut forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
-        // A machine that swaps in as much as it swaps out is not about to be full.
-        let rates = (self.system.swap_in, self.system.swap_out);
-        let is_even = matches!(rates, (Some(read), Some(written)) if read >= MIN_SWAP_IN && read * 2.0 >= written);
-        forecasts.retain(|(limit, _)| *limit != Limit::Machine || !is_even);
+        // A machine that is short of memory and swaps in as much as it swaps out is not about to be full: its memory only seems to fall.
+        let rates = self.system.swap_in.zip(self.system.swap_out);
+        let even = rates.filter(|(read, written)| *read >= MIN_SWAP_IN && read * 2.0 >= *written);
+        let even = even.filter(|_| is_short(&snapshot.system));
+        let is_even = |pace: f64| even.is_some_and(|(read, _)| pace <= read);
+        forecasts.retain(|(limit, forecast)| *limit != Limit::Machine || !is_even(forecast.pace));
         order::sort_by(&mut forecasts, |(a, one), (b, other)| {
             a.rank().cmp(&b.rank()).then(one.seconds().total_cmp(&other.seconds()))
         });

@@ -476,12 +476,14 @@ impl PartHistories {
             .is_some_and(|grown| grown >= 0.5)
     }
 
-    /// Returns true if the memory that is not accounted for grows, and the buffers of TCP sockets outside of slab grow by at least half
-    /// as much. Small ones lie wholly in slab: all its growth may be theirs.
-    pub(super) fn is_rest_in_sockets(&self) -> bool {
+    /// Returns the growth of the buffers of TCP sockets, in bytes, since the memory that is not accounted for grows, if that outside of
+    /// slab may be half of it. Small ones lie wholly in slab: all its growth may be theirs. If other slab was freed, so may be more.
+    pub(super) fn socket_growth(&self) -> Option<u64> {
         let grown = |id| self.growth_relative_to(REST, id);
-        let outside = grown(IN_SOCKETS).zip(grown(SLAB));
-        outside.is_some_and(|(sockets, slab)| sockets - slab.max(0.0) >= 0.5)
+        let outside = grown(IN_SOCKETS)? - grown(SLAB)?.max(0.0);
+        let since = self.get(REST)?.trend().since?;
+        let series = self.get(IN_SOCKETS)?.footprint_series();
+        (outside >= 0.5).then_some(growth(series, since.max(series.start()?))?.max(0.0) as u64)
     }
 
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {

@@ -25,6 +25,8 @@ use crate::units::{self, Units};
 
 /// Time for which the first line of the screen reports a kill, unless it is acknowledged earlier.
 pub const SHOWN: Duration = Duration::from_secs(600);
+/// Time for which it reports the newest kill of one owner, if there are several.
+const TURN: Duration = Duration::from_secs(5);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
@@ -618,11 +620,21 @@ impl History {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
 
-    /// Returns the newest kill that is to be shown: one of the machine before one at the limit of a cgroup; of a group that was killed as a whole, its largest process. Also
-    /// returns how many others of that group were killed, and how many other kills there are.
+    /// Returns the newest kill that is to be shown: one of the machine before one at the limit of a cgroup, and those of several owners in
+    /// turn, so that a user whose processes are killed again and again hides no others. Of a group that was killed as a whole, its
+    /// largest process. Also returns how many others of that group were killed, and how many other kills there are.
     pub fn shown_kill(&self) -> Option<(&Kill, usize, usize)> {
         let of_machine = self.shown_kills().position(|kill| kill.event.is_of_machine());
-        let at = of_machine.unwrap_or(0);
+        let in_turn = || {
+            let mut newest = BTreeMap::new();
+            for (at, kill) in self.shown_kills().enumerate() {
+                newest.entry(kill.owner()).or_insert(at);
+            }
+            let now = self.last.as_ref()?.monotonic.as_secs();
+            let turn = now / TURN.as_secs() % newest.len().max(1) as u64;
+            newest.into_values().nth(turn as usize)
+        };
+        let at = of_machine.or_else(in_turn)?;
         let newest = self.shown_kills().nth(at)?;
         let Some(group) = newest.group() else {
             return Some((newest, 0, self.shown_kills().count() - 1));

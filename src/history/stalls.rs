@@ -276,7 +276,7 @@ impl StallWatch {
 }
 
 impl History {
-    /// Returns the stalls, the longest waiting share first.
+    /// Returns the stalls, that of the machine first, then the longest waiting share.
     pub fn stalls(&self) -> &[Stall] {
         &self.stall_watch.stalls
     }
@@ -314,7 +314,10 @@ impl History {
             }
             stalls.push(stall);
         }
-        order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));
+        order::sort_by(&mut stalls, |a, b| {
+            let of_cgroup = a.cgroup.is_some().cmp(&b.cgroup.is_some());
+            of_cgroup.then(b.share.total_cmp(&a.share))
+        });
         // Stalls of several cgroups that follow each other are one.
         if let Some(stall) = stalls.first().filter(|_| self.stall_watch.stalls.is_empty()) {
             let begun = &mut self.stall_watch.begun;

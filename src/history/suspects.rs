@@ -127,8 +127,8 @@ pub enum Cause {
     OfAllUsers,
     /// Anonymous memory of the machine, most of whose growth is in no process that was read.
     Unseen,
-    /// Memory that is not accounted for, most of whose growth is in the buffers of TCP sockets.
-    Sockets,
+    /// Memory that is not accounted for: the buffers of TCP sockets have grown by these bytes meanwhile, in slab or outside.
+    Sockets { grown: u64 },
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -156,7 +156,10 @@ impl Cause {
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
             Self::Unseen => "most of it in processes that zmtop cannot see".into(),
-            Self::Sockets => "most of it in the buffers of TCP sockets".into(),
+            Self::Sockets { grown } => {
+                let grown = units::bytes(*grown, Units::Auto);
+                format!("the buffers of TCP sockets, some of which are in slab, grew by {grown} meanwhile")
+            }
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -929,10 +932,15 @@ fn find_users(
             .iter()
             .find(of_user)
             .and_then(|sample| sample.facts.owner_uid().ok());
-        // A program of several users may be this one's.
-        let may_explain = |s: &&Suspect| !is_own || s.uid() == uid || s.users.count > 1;
         let listed = found.iter().filter(|s| grows_beyond_files(s));
-        let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
+        let explained: f64 = listed
+            .map(|s| match s.users.count {
+                // A program of several users explains as much as is in this one's processes.
+                2.. => s.judgement.slope * share_of_user(history, snapshot, s, name),
+                _ if !is_own || s.uid() == uid => s.judgement.slope,
+                _ => 0.0,
+            })
+            .sum();
         let mut judgement = *judged.trend();
         if explained >= judgement.slope / 2.0 {
             continue;
@@ -964,6 +972,23 @@ fn find_users(
         });
     }
     found.extend(users);
+}
+
+/// Returns the share of a program's memory that the processes of a user have.
+fn share_of_user(history: &History, snapshot: &Snapshot, program: &Suspect, user: &[u8]) -> f64 {
+    let command = program.command.as_deref();
+    let members = snapshot
+        .rows()
+        .iter()
+        .filter(|sample| history.command(sample.id).as_deref() == command);
+    let footprint = |sample: &ProcessSample| history.get(sample.id).map_or(0, RowHistory::newest_footprint) as f64;
+    let (mut own, mut all) = (0.0, 0.0);
+    for sample in members {
+        let is_own = sample.facts.owner_name().is_ok_and(|name| **name == *user);
+        own += if is_own { footprint(sample) } else { 0.0 };
+        all += footprint(sample);
+    }
+    if all > 0.0 { own / all } else { 0.0 }
 }
 
 /// Adds the growth of the machine's anonymous memory, if the listed rows explain less than half of it: as a program, if it is in the
@@ -1153,8 +1178,10 @@ fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Optio
             bytes: creator.resident,
         });
     }
-    if key.id == REST && history.parts().is_rest_in_sockets() {
-        return Some(Cause::Sockets);
+    if key.id == REST
+        && let Some(grown) = history.parts().socket_growth()
+    {
+        return Some(Cause::Sockets { grown });
     }
     history.part_share(key.id, snapshot).map(Cause::Holder)
 }

@@ -586,7 +586,8 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
         // The process with most of it is shown below, growing or not.
         (_, Some(Cause::Holder(_)) | None) => None,
         (_, Some(cause @ Cause::SystemV { .. })) => Some(format!("{}.", cause.text())),
-        (_, Some(cause @ (Cause::Unseen | Cause::Sockets))) => Some(format!("It grows, {}.", cause.text())),
+        (_, Some(cause @ Cause::Unseen)) => Some(format!("It grows, {}.", cause.text())),
+        (_, Some(cause @ Cause::Sockets { .. })) => Some(format!("It grows; {}.", cause.text())),
         (_, Some(cause)) => Some(format!("It grows in {}.", cause.text())),
     });
     texts.extend(sentence.iter().flat_map(|sentence| text::wrap(sentence, width)));

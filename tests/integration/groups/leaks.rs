@@ -404,6 +404,17 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
     let pace = soon.suspects()[0].judgement.slope * 60.0 / MIB as f64;
     assert!((17.0..19.0).contains(&pace), "{pace}");
+    // A program of two other users that grows faster explains none of it.
+    let others = watch_for(6, |second| {
+        let pid = 3000 + (second / 10 % 1000) as u32;
+        let moves = of_user(server(pid, second - second % 10, 20.0 + 40.0 * grown(second)), 2001);
+        let rests = of_user(server(20, 0, 50.0), 2002);
+        [another_by(second, 10.0), vec![moves, rests]].concat()
+    });
+    let of_user_1001 = |s: &&Suspect| s.uid() == Some(1001) && s.cause == Some(Cause::Together);
+    let listed = others.suspects();
+    assert!(listed.iter().any(|s| s.users.count == 3), "{listed:?}");
+    assert!(listed.iter().any(|s| of_user_1001(&s)), "{listed:?}");
     // Pages of a file that another user maps explain none of it.
     let beside = watch(|second| {
         let mut decoy = server(20, 0, 0.0);

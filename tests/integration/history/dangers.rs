@@ -498,3 +498,54 @@ fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
         assert!(matches!(shared.limit, Limit::Cgroup(_)), "{shared:?}");
     }
 }
+
+/// Returns the number of snapshots with a danger to the machine while its memory falls by 500 MiB each second, from second 60 on for
+/// 12 s. `set` changes each snapshot, and the memory left in MiB beside that fall.
+fn dangers_of_a_surge(total: u64, set: impl Fn(u64, &mut Snapshot) -> u64) -> usize {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut found = 0;
+    for second in 0..72_u64 {
+        let mut snap = machine(second, 0, vec![holding(10, "still", "/", 50)]);
+        snap.cgroups = Arc::default();
+        snap.system.mem_total = Ok(24_000 * MIB);
+        let used = set(second, &mut snap) + 500 * second.saturating_sub(60);
+        snap.system.mem_available = Ok((total - used) * MIB);
+        history.push(&snap);
+        let of_machine = |danger: &Danger| danger.limit == Limit::Machine;
+        found += usize::from(history.dangers().iter().any(of_machine));
+    }
+    found
+}
+
+#[test]
+fn a_program_that_swaps_itself_does_not_end_the_danger_of_the_machine() {
+    let swaps = |second: u64, snap: &mut Snapshot| {
+        let swapped = second * 40 * MIB;
+        (snap.system.pswpin, snap.system.pswpout) = (Ok(swapped), Ok(swapped));
+        0
+    };
+    let calm = dangers_of_a_surge(20_000, |_, _| 0);
+    assert!(calm >= 8, "{calm}");
+    assert_eq!(dangers_of_a_surge(20_000, swaps), calm);
+    // Little memory is available, but it falls much faster than the machine swaps.
+    assert!(dangers_of_a_surge(7_000, swaps) >= 6);
+}
+
+#[test]
+fn a_cgroup_that_fills_and_empties_does_not_end_the_danger_of_the_machine() {
+    let wave = |second: u64, snap: &mut Snapshot| {
+        let used = if second.is_multiple_of(2) { 1100 } else { 0 };
+        let figures = CgroupFigures {
+            current: Ok(used * MIB),
+            swap: Ok(0),
+            limit: Ok(Some(1400 * MIB)),
+            swap_limit: Ok(None),
+            ..CgroupFigures::missing(Missing::Unsupported)
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+        used
+    };
+    let found = dangers_of_a_surge(20_000, wave);
+    // The memory that it frees is counted once in half a minute, so the danger may begin some seconds later.
+    assert!(found >= 4, "{found}");
+}

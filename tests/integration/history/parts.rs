@@ -102,7 +102,7 @@ fn what_nobody_accounts_for_may_leak() {
 }
 
 #[test]
-fn memory_not_accounted_for_is_said_to_be_in_socket_buffers_if_they_grow_with_it() {
+fn growth_of_socket_buffers_is_reported_with_memory_not_accounted_for() {
     let cause = |in_sockets: fn(u64) -> u64, in_slab: fn(u64) -> u64| {
         let mut history = History::new(Duration::from_secs(10));
         let grown = |second: u64| second.saturating_sub(60) * 300 * KIB;
@@ -126,7 +126,10 @@ fn memory_not_accounted_for_is_said_to_be_in_socket_buffers_if_they_grow_with_it
         let of_rest = |suspect: &&Suspect| suspect.key.part().is_some_and(|key| key.id == REST);
         found.iter().find(of_rest).unwrap().cause.clone()
     };
-    assert_eq!(cause(|grown| grown * 9 / 10, |_| 0), Some(Cause::Sockets));
+    let Some(Cause::Sockets { grown }) = cause(|grown| grown * 9 / 10, |_| 0) else {
+        panic!("{:?}", cause(|grown| grown * 9 / 10, |_| 0));
+    };
+    assert!(grown.abs_diff(540 * 270 * KIB) < 20 * MIB, "{grown}");
     assert_eq!(cause(|grown| grown / 10, |_| 0), None);
     // Small buffers lie in slab.
     assert_eq!(cause(|grown| grown * 9 / 10, |grown| grown), None);

@@ -75,16 +75,12 @@ fn the_line_goes_when_it_is_acknowledged() {
 #[test]
 fn a_kill_that_is_not_known_says_why_and_others_are_counted() {
     let kill = importer();
-    let unknown = OomKill {
-        record: None,
+    let unknown = |number: u64| OomKill {
+        record: kill.record.map(|record| record + number),
         victim: Err(Missing::Denied),
         ..kill.clone()
     };
-    let other = OomKill {
-        record: kill.record.map(|record| record + 1),
-        ..kill.clone()
-    };
-    let mut session = session(120, 30, &[kill, other, unknown]);
+    let mut session = session(120, 30, &[0, 1, 2].map(unknown));
     let line = session.line("KILLED  a process");
     assert!(
         line.contains("the kernel's log cannot be read: permission denied  2 more"),
