@@ -38,6 +38,8 @@ struct GroupSums {
     orphans: u32,
     /// The number of members with known memory.
     known: u32,
+    /// The number of living members without.
+    unread: u32,
     /// The number of initial members that wait for their first walk.
     waiting: u32,
     /// The start of the oldest member.
@@ -100,7 +102,7 @@ struct GroupHistory {
     /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
     is_complete: bool,
     empty_since: Option<Duration>,
-    /// The number of its processes, and of those that were not read, at the last sums that count.
+    /// The number of its living processes, and of those that were not read, at the last sums that count.
     counted: [u32; 2],
     /// The last sums were lower, and are no part of its past: see [`HOLD`].
     is_held: bool,
@@ -112,16 +114,15 @@ impl GroupHistory {
     /// Returns true if the sums fell, and may only be incomplete: for [`HOLD`], and in one snapshot at least.
     fn must_hold(&mut self, sums: &GroupSums, footprint: u64, now: Duration) -> bool {
         let last = self.row.newest_footprint();
-        let [members, unread] = self.counted;
-        let now_unread = sums.members - sums.known;
+        let [living, unread] = self.counted;
         // Processes that may not be read are none that were read before.
-        let may_lack = now_unread > unread || sums.members < members;
+        let may_lack = sums.unread > unread || sums.living < living;
         let fell = footprint < last - last / HELD_SHARE;
         let since = self.row.footprint_series().newest().map_or(now, |(at, _)| at);
         let is_recent = !self.is_held || now.saturating_sub(since) <= HOLD;
         self.is_held = may_lack && fell && is_recent;
         if !self.is_held {
-            self.counted = [sums.members, now_unread];
+            self.counted = [sums.living, sums.unread];
         }
         self.is_held
     }
@@ -278,7 +279,10 @@ impl GroupHistories {
             sums.rates.add(&rates);
             sums.add_changes([row.change().pss, row.change().swap]);
             // If the read failed, the last known memory counts. Otherwise a late walk would look like freed memory.
-            let Some(memory) = row.known() else { continue };
+            let Some(memory) = row.known() else {
+                sums.unread += u32::from(kin != Kin::Zombie);
+                continue;
+            };
             sums.known += 1;
             // An address space that members share counts once.
             if let Some((space, counted_in)) = &shared {
@@ -309,6 +313,7 @@ impl GroupHistories {
             sums.orphans -= u32::from(contribution.kin == Kin::Orphan);
             sums.waiting -= u32::from(contribution.waiting_in & (1 << kind) != 0);
             sums.known -= u32::from(figures.is_some());
+            sums.unread -= u32::from(figures.is_none() && contribution.kin != Kin::Zombie);
             // The oldest remaining member may have to be found.
             sums.starts_lost += u32::from(sums.started_at == contribution.started_at);
             if contribution.memory_in & (1 << kind) != 0 {

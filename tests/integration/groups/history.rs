@@ -286,6 +286,32 @@ fn the_past_shows_a_fall_after_five_seconds_and_one_snapshot() {
 }
 
 #[test]
+fn half_of_what_a_process_shares_with_a_child_that_was_not_read_is_no_fall() {
+    // Each second, a new process has all of the memory. Two before it wait to be reaped.
+    let mut history = History::new(WINDOW);
+    for second in 0..60_u64 {
+        let pid = 100 + second as u32;
+        let zombie = |pid| {
+            let mut ended = nginx(pid, 0);
+            ended.stat.state = b'Z';
+            ended.walk = Err(Missing::Zombie);
+            ended
+        };
+        let mut rows = vec![zombie(pid - 2), zombie(pid - 1)];
+        // Right after the fork, both share it.
+        if second % 7 == 6 {
+            let mut child = nginx(pid + 1, 0);
+            child.walk = Err(Missing::Pending);
+            rows.extend([nginx(pid, 50), child]);
+        } else {
+            rows.push(nginx(pid, 100));
+        }
+        history.push(&snapshot(Duration::from_secs(second), rows));
+        assert_eq!(series(&history).footprint().last(), Some(100 * MIB), "{second}");
+    }
+}
+
+#[test]
 fn where_proc_could_not_be_listed_nothing_left() {
     let mut history = History::new(WINDOW);
     push(&mut history, 0, vec![nginx(7, 10)]);
