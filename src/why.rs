@@ -74,8 +74,6 @@ const MAX_TAKERS: usize = 16;
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
 const HOLDERS: usize = 5;
-/// Maximum number of those of which only an upper bound is known.
-const HOLDERS_BY_BOUND: usize = 2;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const AGES: [Duration; 3] = [Duration::from_secs(60), TEN_MINUTES, Duration::from_secs(3600)];
 
@@ -811,8 +809,7 @@ fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     }
 }
 
-/// Returns the largest processes below the limit, with the victims. Upper bounds are only some of them, as others may have made them
-/// large.
+/// Returns the largest processes below the limit, with the victims.
 fn holders(moment: &Moment<'_>, victims: &[Victim], span: Duration) -> Vec<Holder> {
     let is_victim = |id: Identity| victims.iter().any(|victim| victim_of(&victim.kill) == Some(id));
     let system = &moment.snapshot.system;
@@ -822,15 +819,8 @@ fn holders(moment: &Moment<'_>, victims: &[Victim], span: Duration) -> Vec<Holde
         .filter_map(|row| Some((Used::of(row, system).filter(|used| used.bytes() > 0)?, row)))
         .collect();
     // Victims come first among equals, and are never cut off.
-    order::sort_by(&mut all, |a, b| {
-        (b.0.bytes(), a.1.id.pid).cmp(&(a.0.bytes(), b.1.id.pid))
-    });
-    let mut bounds = 0;
-    let few_bounds = all.iter().filter(|(used, _)| {
-        bounds += usize::from(used.is_bound());
-        !used.is_bound() || bounds <= HOLDERS_BY_BOUND
-    });
-    let mut shown: Vec<_> = few_bounds.take(HOLDERS).copied().collect();
+    order::sort_by(&mut all, |a, b| (b.0.rank(), a.1.id.pid).cmp(&(a.0.rank(), b.1.id.pid)));
+    let mut shown: Vec<_> = all.iter().take(HOLDERS).copied().collect();
     let first = all.iter().find(|(_, row)| is_victim(row.id)).copied();
     if let Some(first) = first.filter(|(_, row)| !shown.iter().any(|(_, shown)| shown.id == row.id)) {
         if shown.len() == HOLDERS {

@@ -171,6 +171,21 @@ impl Countdown {
         (goes_on && left as f64 / pace <= URGENT.as_secs_f64() && self.is_since_relief(begin)).then_some(pace)
     }
 
+    /// Returns true if the quantity is lower than ever before the window of a forecast, by half of its fall or more.
+    pub fn is_new_low(&self, forecast: &Forecast) -> bool {
+        let Some((now, value)) = self.fine.back() else {
+            return true;
+        };
+        let begin = now.saturating_sub(forecast.window);
+        let lowest = self
+            .values()
+            .take_while(|(at, _)| *at < begin)
+            .map(|(_, value)| value)
+            .min();
+        let fall = forecast.pace * forecast.window.as_secs_f64();
+        lowest.is_none_or(|lowest| lowest as f64 - *value as f64 >= fall / 2.0)
+    }
+
     /// Returns all values, oldest first.
     fn values(&self) -> impl DoubleEndedIterator<Item = Value> {
         self.coarse.iter().chain(&self.fine).copied()

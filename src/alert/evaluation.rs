@@ -338,6 +338,8 @@ struct Tracked {
     firing: Option<Firing>,
     /// The rule does not fire again before this time.
     cooldown_until: Option<Duration>,
+    /// The rule fires once the condition holds again, also if it is firing, flapping or in its cooldown.
+    fires_again: bool,
     flaps: Flaps,
 }
 
@@ -390,24 +392,32 @@ impl RuleState {
         tracked.is_some_and(|tracked| tracked.firing.is_some())
     }
 
-    /// Finds the owners of what the condition of a rule of the system is about. If there is a new one, what fired before was about
-    /// others: their kills and stalls must not silence those of this owner.
+    /// Finds the owners of what the condition of a rule of the system is about. If there is a new one, the rule fires again once its
+    /// condition holds: what fired before was about others, whose kills and stalls must not silence those of this owner.
     fn find_owners(&mut self, row: &SystemRow<'_>, now: Duration) {
         self.owners.retain(|_, last| now.saturating_sub(*last) <= WINDOW);
-        let mut is_new = false;
+        let mut found: Vec<_> = Vec::new();
         for figure in &self.rule.figures[..self.rule.condition_figures] {
-            for owner in row.owners(figure.id) {
-                let key = (figure.id, owner);
-                let is_full = self.owners.len() >= Self::MAX_OWNERS && !self.owners.contains_key(&key);
-                if is_full && let Some(oldest) = self.owners.iter().min_by_key(|(_, last)| **last) {
-                    let oldest = oldest.0.clone();
-                    self.owners.remove(&oldest);
-                }
-                is_new |= self.owners.insert(key, now).is_none();
+            found.extend(row.owners(figure.id).into_iter().map(|owner| (figure.id, owner)));
+        }
+        found.retain(|key| {
+            self.owners
+                .get_mut(key)
+                .is_none_or(|last| std::mem::replace(last, now) > now)
+        });
+        let mut is_new = false;
+        for key in found {
+            if self.owners.len() >= Self::MAX_OWNERS {
+                let past = self.owners.iter().filter(|(_, last)| **last < now);
+                let Some(oldest) = past.min_by_key(|(_, last)| **last).map(|(key, _)| key.clone()) else {
+                    break;
+                };
+                self.owners.remove(&oldest);
             }
+            is_new |= self.owners.insert(key, now).is_none();
         }
         if is_new && let Some(tracked) = self.tracked.get_mut(&Target::System) {
-            (tracked.firing, tracked.cooldown_until, tracked.flaps) = (None, None, Flaps::default());
+            (tracked.fires_again, tracked.held) = (true, Duration::ZERO);
         }
     }
 
@@ -465,6 +475,13 @@ impl RuleState {
         tracked.last_tick = evaluation.tick;
         let now = evaluation.now;
         let holds = is_true && tracked.held >= self.rule.hold;
+        if holds && std::mem::take(&mut tracked.fires_again) {
+            (tracked.cooldown_until, tracked.flaps) = (None, Flaps::default());
+            if let Some(mut firing) = tracked.firing.take() {
+                firing.present = Some(self.rule.figures_of(subject));
+                evaluation.push_resolved(&self.rule, target.clone(), firing, ResolveReason::ConditionFalse);
+            }
+        }
         if tracked.flaps.is_flapping() {
             if is_true && tracked.flaps.settle(holds, evaluation.step) {
                 Self::end_flapping(&self.rule, target, tracked, (holds, subject), evaluation);
@@ -560,6 +577,7 @@ impl RuleState {
 
     /// Removes every target and resolves the firing ones.
     fn restart(&mut self, evaluation: &mut Evaluation) {
+        self.owners.clear();
         let first_event = evaluation.events.len();
         for (target, tracked) in self.tracked.drain() {
             if let Some(mut firing) = tracked.firing {

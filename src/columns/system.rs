@@ -28,22 +28,22 @@ pub struct SystemRow<'a> {
 impl SystemRow<'_> {
     /// Returns whose kills, stalls or dangers a figure reports now, as keys. Empty for other figures.
     pub fn owners(&self, id: &str) -> Vec<Box<[u8]>> {
-        let of_limit = |limit: &Limit| match limit {
-            Limit::AddressSpace(_) => (*b"address space").into(),
-            limit => limit.owner().map_or_else(|| (*b"machine").into(), Into::into),
-        };
         match id {
-            "recent_kills" => self.history.kills_within(RECENT_KILL).map(Kill::owner).collect(),
+            // The log of an open kill may still be read.
+            "recent_kills" => {
+                let kills = self.history.kills_within(RECENT_KILL).filter(|kill| !kill.is_open);
+                kills.map(Kill::owner).collect()
+            }
             "stalled" => {
                 let stalls = self.history.stalls().iter().map(|stall| stall.cgroup.clone());
                 let limits = stalls.map(|cgroup| cgroup.map_or(Limit::Machine, Limit::Cgroup));
-                limits.map(|limit| of_limit(&limit)).collect()
+                limits.map(|limit| limit.owner_key()).collect()
             }
             "full_in" => self
                 .history
                 .dangers()
                 .iter()
-                .map(|danger| of_limit(&danger.limit))
+                .map(|danger| danger.limit.owner_key())
                 .collect(),
             _ => Vec::new(),
         }
@@ -174,7 +174,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_full_ratio"),
     figure("stalled", Unit::Share, |r| {
-        Value::Share(r.history.stalls().first().map_or(0.0, |stall| stall.share))
+        Value::Share(r.history.stalls().iter().map(|stall| stall.share).fold(0.0, f64::max))
     })
     .help(
         "The part of the last five seconds in which tasks of the machine or of a cgroup waited for memory, while this \

@@ -59,7 +59,13 @@ impl Incidents {
             // Kills that were kept from earlier runs are no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
-                let of_cgroup = kill.event.cause() == KillCause::Cgroup;
+                // systemd-oomd kills a cgroup for the pressure in it.
+                let is_by_systemd = kill
+                    .event
+                    .daemon
+                    .as_ref()
+                    .is_some_and(|daemon| daemon.name.starts_with("systemd-oomd"));
+                let of_cgroup = kill.event.cause() == KillCause::Cgroup || is_by_systemd;
                 add(
                     IncidentKind::Kill,
                     format!("{}: {}", text.who(), text.why()),
@@ -89,13 +95,22 @@ impl Incidents {
             )
         });
         let total = snapshot.system.mem_total.ok().map(|total| total as f64);
-        let is_much_left = machine_headroom(snapshot)
-            .zip(total)
-            .is_some_and(|(left, total)| left as f64 > total * MUCH);
+        let is_much = |left: Option<u64>| left.zip(total).is_some_and(|(left, total)| left as f64 > total * MUCH);
+        // Tasks wait for RAM, however much swap is free.
+        let available = snapshot
+            .system
+            .available()
+            .ok()
+            .filter(|_| snapshot.system.scope.is_none());
+        let is_minor_stall = is_much(available);
+        let is_minor_danger = is_much(machine_headroom(snapshot));
         for (condition, kind, text) in dangers.chain(stalls).chain(leaks) {
-            let of_machine = matches!(condition, Lasting::Danger(Limit::Machine) | Lasting::Stall(None));
+            let (of_machine, is_minor) = match &condition {
+                Lasting::Danger(Limit::Machine) => (true, is_minor_danger),
+                Lasting::Stall(None) => (true, is_minor_stall),
+                _ => (false, false),
+            };
             let of_cgroup = !of_machine && kind != IncidentKind::Leak;
-            let is_minor = of_machine && is_much_left;
             // What becomes serious is reported again, but not what becomes minor.
             let is_known = is_minor && self.lasting.contains_key(&(condition.clone(), false));
             let is_new = self.lasting.insert((condition, is_minor), now).is_none();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms, with_ancestors};
+use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{LimitOf, most_of};
@@ -21,7 +21,7 @@ use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::SystemSample;
-use crate::model::unit::outermost;
+use crate::model::unit::owned_path;
 use crate::order;
 use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
@@ -52,8 +52,9 @@ const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 const SHORT: u64 = 4;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
-/// Minimum time between two such moments.
-const RELIEF_INTERVAL: Duration = Duration::from_secs(30);
+/// Minimum time between two such moments of one owner: the longest window of a forecast. And the maximum number of remembered owners.
+const RELIEF_INTERVAL: Duration = Duration::from_secs(512);
+const MAX_FREED: usize = 64;
 /// A part of the kernel's memory is reported instead of a process if it grows this many times as much.
 const PART_FACTOR: f64 = 1.5;
 
@@ -83,11 +84,20 @@ impl Limit {
         }
     }
 
-    /// Returns the outermost cgroup that is no slice if the cgroup is below that, or else the path of the cgroup above.
-    pub(crate) fn owner(&self) -> Option<&[u8]> {
+    /// Returns the cgroup whose owner can make any number of such limits.
+    fn owner(&self) -> Option<&[u8]> {
         match self {
-            Self::Cgroup(path) | Self::CgroupHigh(path) => outermost(path).or_else(|| with_ancestors(path).nth(1)),
+            Self::Cgroup(path) | Self::CgroupHigh(path) => Some(owned_path(path)),
             Self::Machine | Self::AddressSpace(_) => None,
+        }
+    }
+
+    /// Returns its owner as a key: the machine, all address spaces, or a cgroup.
+    pub(crate) fn owner_key(&self) -> Box<[u8]> {
+        match self {
+            Self::Machine => (*b"machine").into(),
+            Self::AddressSpace(_) => (*b"address space").into(),
+            Self::Cgroup(_) | Self::CgroupHigh(_) => self.owner().unwrap_or_default().into(),
         }
     }
 }
@@ -165,28 +175,46 @@ struct Watched {
     nearer: i64,
     /// The cgroups whose limits are nearer, without those below them, by their digests, sorted.
     stopping: Vec<u64>,
-    /// The last time at which these freed so much that earlier falls no longer count.
-    freed_at: Option<Duration>,
+    /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
+    freed: HashMap<u64, Duration>,
 }
 
 impl Watched {
     /// Adds the memory left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
-    /// the cgroup is gone.
-    fn push(&mut self, now: Duration, left: u64, mut stopping: Vec<u64>, grown: impl Fn(u64) -> (i64, bool)) {
+    /// the cgroup is gone; `owner` the digest of its owner.
+    fn push(
+        &mut self,
+        now: Duration,
+        left: u64,
+        mut stopping: Vec<u64>,
+        grown: impl Fn(u64) -> (i64, bool),
+        owner: impl Fn(u64) -> u64,
+    ) {
         stopping.sort_unstable();
         // A cgroup that is gone no longer stops.
         let gone = self.stopping.iter().filter(|digest| grown(**digest).1);
-        let all = stopping.iter().chain(gone);
-        let growth = all.map(|digest| grown(*digest).0).fold(0, i64::saturating_add);
+        let (mut growth, mut owners) = (0_i64, HashMap::<u64, i64>::new());
+        for (digest, by) in stopping.iter().chain(gone).map(|digest| (*digest, grown(*digest).0)) {
+            growth = growth.saturating_add(by);
+            if by < 0 {
+                let sum = owners.entry(owner(digest)).or_default();
+                *sum = sum.saturating_add(by);
+            }
+        }
         self.nearer = self.nearer.saturating_add(growth);
         (self.left, self.stopping) = (left, stopping);
         self.countdown.push(now, left.saturating_add_signed(self.nearer));
-        // The memory of a killed process is free at one moment and uncharged at another. A program that frees much again and again must
+        // The memory of a killed process is free at one moment and uncharged at another. An owner that frees much again and again must
         // not end the danger each time.
-        let is_first = self.freed_at.is_none_or(|at| now.saturating_sub(at) >= RELIEF_INTERVAL);
-        if growth < -((left / RELIEF_SHARE).cast_signed()) && is_first {
+        self.freed.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
+        let least = -((left / RELIEF_SHARE).cast_signed());
+        let new: Vec<_> = owners
+            .into_iter()
+            .filter(|(owner, by)| *by < least && !self.freed.contains_key(owner))
+            .collect();
+        if growth < least && !new.is_empty() && self.freed.len() < MAX_FREED {
             self.countdown.relieve(now);
-            self.freed_at = Some(now);
+            self.freed.extend(new.iter().map(|(owner, _)| (*owner, now)));
         }
     }
 }
@@ -196,8 +224,8 @@ impl Watched {
 pub(super) struct DangerWatch {
     limits: BTreeMap<Limit, Watched>,
     rooms: BTreeMap<Arc<[u8]>, Room>,
-    /// The memory in use below each of the rooms, by the digest of its cgroup.
-    used: HashMap<u64, u64>,
+    /// The memory in use below each of the rooms, and the digest of its owner, by the digest of its cgroup.
+    used: HashMap<u64, (u64, u64)>,
     /// The key of the digests.
     key: RandomState,
     dangers: Vec<Danger>,
@@ -268,14 +296,23 @@ impl DangerWatch {
         let tree = Tree::new(&self.key, &rooms);
         self.rooms = rooms;
         let rooms = &self.rooms;
-        let of_rooms = tree.nodes.iter().zip(rooms.values());
-        let used = of_rooms.map(|(node, room)| (node.digest, room.used)).collect();
+        let of_rooms = tree.nodes.iter().zip(rooms);
+        let used = of_rooms.map(|(node, (path, room))| {
+            let owner = digests(&self.key, owned_path(path)).last().unwrap_or_default();
+            (node.digest, (room.used, owner))
+        });
+        let used = used.collect();
         let before = std::mem::replace(&mut self.used, used);
         let used = &self.used;
         let grown = |digest: u64| match (before.get(&digest), used.get(&digest)) {
-            (Some(before), Some(now)) => (now.cast_signed().saturating_sub(before.cast_signed()), false),
-            (Some(before), None) => (-before.cast_signed(), true),
+            (Some((before, _)), Some((now, _))) => (now.cast_signed().saturating_sub(before.cast_signed()), false),
+            (Some((before, _)), None) => (-before.cast_signed(), true),
             (None, _) => (0, false),
+        };
+        let owner = |digest: u64| {
+            used.get(&digest)
+                .or_else(|| before.get(&digest))
+                .map_or(0, |(_, owner)| *owner)
         };
         let machine = machine_headroom(snapshot);
         let limit = |(path, room): (&Arc<[u8]>, &Room)| {
@@ -294,12 +331,12 @@ impl DangerWatch {
         });
         if let Some(left) = machine {
             let watched = self.limits.entry(Limit::Machine).or_default();
-            watched.push(now, left, tree.stopping(&tree.outermost, left), grown);
+            watched.push(now, left, tree.stopping(&tree.outermost, left), grown, owner);
         }
         let mut nearest = HashSet::new();
         for (node, (path, room)) in tree.nodes.iter().zip(rooms) {
             let watched = self.limits.entry(limit((path, room))).or_default();
-            watched.push(now, room.left, tree.stopping(&node.below, room.left), grown);
+            watched.push(now, room.left, tree.stopping(&node.below, room.left), grown, owner);
             // If the machine or a cgroup above is full first, that is the danger.
             if node.left_above.min(machine.unwrap_or(u64::MAX)) >= room.left {
                 nearest.insert(limit((path, room)));
@@ -309,7 +346,7 @@ impl DangerWatch {
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 let watched = self.limits.entry(Limit::AddressSpace(*id)).or_default();
-                watched.push(now, left, Vec::new(), grown);
+                watched.push(now, left, Vec::new(), grown, owner);
             }
         }
         let limits = self.limits.iter_mut();
@@ -319,6 +356,12 @@ impl DangerWatch {
             (!limit.is_cgroup() || nearest.contains(limit)).then(|| (limit.clone(), forecast))
         });
         forecasts.collect()
+    }
+
+    /// Returns true if the memory left below a limit is clearly less than ever before that fall, as far as it is remembered.
+    fn is_new_low(&self, limit: &Limit, forecast: &Forecast) -> bool {
+        let watched = self.limits.get(limit);
+        watched.is_none_or(|watched| watched.countdown.is_new_low(forecast))
     }
 
     /// Returns the memory left below the limits of cgroups as of the last snapshot.
@@ -332,7 +375,7 @@ impl DangerWatch {
 }
 
 /// Returns true if little of the machine's RAM is available, or if that is not known.
-fn is_short(system: &SystemSample) -> bool {
+pub(crate) fn is_short(system: &SystemSample) -> bool {
     let known = system.available().ok().zip(system.mem_total.ok());
     known.is_none_or(|(available, total)| available < total / SHORT)
 }
@@ -361,12 +404,16 @@ impl History {
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
         let mut forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
-        // A machine that is short of memory and swaps in as much as it swaps out is not about to be full: its memory only seems to fall.
+        // A machine that is short of memory and swaps in as much as it swaps out is not about to be full: its memory only seems to fall, and
+        // is soon as much as before.
         let rates = self.system.swap_in.zip(self.system.swap_out);
         let even = rates.filter(|(read, written)| *read >= MIN_SWAP_IN && read * 2.0 >= *written);
         let even = even.filter(|_| is_short(&snapshot.system));
-        let is_even = |pace: f64| even.is_some_and(|(read, _)| pace <= read);
-        forecasts.retain(|(limit, forecast)| *limit != Limit::Machine || !is_even(forecast.pace));
+        let is_even = |forecast: &Forecast| {
+            let is_slow = even.is_some_and(|(read, _)| forecast.pace <= read);
+            is_slow && !self.danger_watch.is_new_low(&Limit::Machine, forecast)
+        };
+        forecasts.retain(|(limit, forecast)| *limit != Limit::Machine || !is_even(forecast));
         order::sort_by(&mut forecasts, |(a, one), (b, other)| {
             a.rank().cmp(&b.rank()).then(one.seconds().total_cmp(&other.seconds()))
         });

@@ -16,9 +16,10 @@ use crate::history::History;
 use crate::history::most::{LimitOf, ROOT, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
-use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim, forget_kills};
+use crate::model::kill::{Constraint, DaemonKill, KillCause, OomKill, OomVictim, forget_kills};
 use crate::model::process::{Facts, Identity};
 use crate::model::snapshot::Snapshot;
+use crate::model::unit::owned_path;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::text;
 use crate::units::{self, Units};
@@ -112,21 +113,17 @@ pub struct KillText {
 }
 
 impl Kill {
-    /// Returns whose kill it is, as a key: the machine, a user, or of a process of root the cgroup below which the limit was reached.
-    /// Nobody can have more than one key, except root.
+    /// Returns whose kill it is, as a key: the machine, or the cgroup whose owner can have any number of processes killed; else the user,
+    /// as far as the log has one.
     pub(crate) fn owner(&self) -> Box<[u8]> {
         let victim = self.event.victim.as_ref().ok();
-        let known = self.known.as_ref().and_then(|known| known.facts.owner_uid().ok());
-        let (logged, path) = victim.map_or((None, &[][..]), OomVictim::origin);
-        match known.or(logged) {
-            _ if self.event.is_of_machine() => (*b"machine").into(),
-            Some(0) | None => {
-                let parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
-                parts.take(2).collect::<Vec<_>>().join(&b'/').into()
-            }
-            // The subordinate uids of a user are about a block of this size.
-            Some(uid) if uid >> 16 > 0 => format!("uids {}", uid >> 16).into_bytes().into(),
-            Some(uid) => format!("uid {uid}").into_bytes().into(),
+        let (uid, path) = victim.map_or((None, &[][..]), OomVictim::origin);
+        let path = Some(path).filter(|path| path.len() > 1).or(self.cgroup.as_deref());
+        match (self.event.cause(), path, uid) {
+            (KillCause::Machine, ..) => (*b"machine").into(),
+            (_, Some(path), _) => owned_path(path).into(),
+            (_, None, Some(uid)) => format!("uid {uid}").into_bytes().into(),
+            (_, None, None) => Box::default(),
         }
     }
 }
@@ -620,18 +617,21 @@ impl History {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
 
-    /// Returns the newest kill that is to be shown: one of the machine before one at the limit of a cgroup, and those of several owners in
+    /// Returns the newest kill that is to be shown: one of the machine before others, and those of several owners in
     /// turn, so that a user whose processes are killed again and again hides no others. Of a group that was killed as a whole, its
     /// largest process. Also returns how many others of that group were killed, and how many other kills there are.
     pub fn shown_kill(&self) -> Option<(&Kill, usize, usize)> {
-        let of_machine = self.shown_kills().position(|kill| kill.event.is_of_machine());
+        let of_machine = self
+            .shown_kills()
+            .position(|kill| kill.event.cause() == KillCause::Machine);
         let in_turn = || {
             let mut newest = BTreeMap::new();
             for (at, kill) in self.shown_kills().enumerate() {
                 newest.entry(kill.owner()).or_insert(at);
             }
-            let now = self.last.as_ref()?.monotonic.as_secs();
-            let turn = now / TURN.as_secs() % newest.len().max(1) as u64;
+            let last = self.last.as_ref()?;
+            let interval = self.intervals[0].min(self.intervals[1]).max(TURN);
+            let turn = last.monotonic.as_millis() / interval.as_millis() % newest.len().max(1) as u128;
             newest.into_values().nth(turn as usize)
         };
         let at = of_machine.or_else(in_turn)?;

@@ -5,15 +5,16 @@
 //! *thrash* if tasks read back the pages that were reclaimed from them (major faults), or *throttled* if a cgroup is at its soft
 //! limit with memory that cannot be reclaimed.
 //!
-//! The pressure of the machine includes tasks whose pages it did not reclaim. If the pages that were read back were reclaimed at the
-//! limit of a cgroup, the stall is that of the cgroup: cgroups v1 have no pressure of their own. If a program has reclaimed its own
-//! pages (`MADV_PAGEOUT`), there is no stall.
+//! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, the stall is
+//! that of the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
+//! stall. Any user can do that, so the faults of one user neither cause nor hide a stall of the machine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{Room, is_within};
+use crate::history::dangers::is_short;
 use crate::history::most::{LimitOf, most};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
@@ -36,8 +37,14 @@ const SOME: [f64; 2] = [0.30, 0.15];
 const MIN_FAULTS: f64 = 50.0;
 /// Minimum growth of a process that is reported as growing, in bytes per second.
 const MIN_GROWTH: f64 = (1 << 20) as f64;
-/// Minimum share of the pages that are read back that the machine reclaims meanwhile, in its own thrash.
-const MIN_RECLAIMED: f64 = 0.5;
+/// Share of the pages read back that the machine reclaims meanwhile: the minimum at which its stall begins, and below which it ends.
+const RECLAIMED: [f64; 2] = [0.5, 0.25];
+/// Minimum share of the faults that are not of the user with most of them, on a machine with enough memory.
+const MIN_OTHERS: f64 = 0.25;
+/// Time after which the pages that the machine reclaimed have been read back.
+const RECLAIM_MEMORY: Duration = Duration::from_secs(60);
+/// Minimum share of its limit that a cgroup uses when it reclaims its pages.
+const AT_LIMIT: f64 = 0.875;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
 
@@ -137,6 +144,8 @@ type Counters = (Duration, [Duration; 2], Option<u64>, Option<u64>);
 struct Watched {
     counters: VecDeque<Counters>,
     since: Option<Duration>,
+    /// When the machine last reclaimed as many pages as a thrash reads back.
+    reclaimed_at: Option<Duration>,
 }
 
 /// The shares of the time in which some task, and all tasks, waited; major faults, and bytes that the machine reclaimed, per second.
@@ -163,10 +172,11 @@ impl Waiting {
         })
     }
 
-    /// Returns true if the machine reclaims the pages that are read back, or if that is not known. A fault may read several pages.
-    fn is_reclaimed_by_machine(&self) -> bool {
-        let read_back = self.faults * rustix::param::page_size() as f64;
-        self.reclaimed.is_none_or(|bytes| bytes >= read_back * MIN_RECLAIMED)
+    /// Returns true if the machine reclaims at least that share of the pages read back by so many faults per second, or if that is not
+    /// known. A fault may read several pages.
+    fn is_reclaimed(&self, faults: f64, share: f64) -> bool {
+        let read_back = faults * rustix::param::page_size() as f64;
+        self.reclaimed.is_none_or(|bytes| bytes >= read_back * share)
     }
 }
 
@@ -210,7 +220,7 @@ pub(super) struct StallWatch {
 
 impl StallWatch {
     /// Adds a snapshot; returns the stalls without the names of the waiting processes, each as [`Self::watch`] does.
-    fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<(Stall, bool)> {
+    fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<(Stall, Waiting)> {
         let now = snapshot.monotonic;
         self.watched
             .retain(|path, _| path.as_ref().is_none_or(|path| rooms.contains_key(path)));
@@ -218,8 +228,6 @@ impl StallWatch {
         if let Ok(stalled) = snapshot.system.stalled {
             let system = &snapshot.system;
             let reclaimed = system.steal_kswapd.ok().zip(system.steal_direct.ok());
-            // In a container, the pressure is that of its cgroup.
-            let reclaimed = reclaimed.filter(|_| system.scope.is_none());
             let reclaimed = reclaimed.map(|(kswapd, direct)| kswapd.saturating_add(direct));
             let counters = (now, stalled, system.pgmajfault.ok(), reclaimed);
             found.extend(self.watch(None, counters, false));
@@ -240,21 +248,25 @@ impl StallWatch {
         found
     }
 
-    /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit. Returns a stall, and
-    /// true if the machine reclaims the pages that are read back.
-    fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<(Stall, bool)> {
+    /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit. Returns a stall and what
+    /// it was found by.
+    fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<(Stall, Waiting)> {
         let watched = self.watched.entry(cgroup.clone()).or_default();
         // A stall that has begun ends at the lower share.
         let bound = usize::from(watched.since.is_some());
-        let stalled = watched.push(counters).and_then(|[all, last]| {
+        let waiting = watched.push(counters);
+        if waiting.is_some_and(|[_, last]| last.is_reclaimed(MIN_FAULTS, 1.0)) {
+            watched.reclaimed_at = Some(counters.0);
+        }
+        let stalled = waiting.and_then(|[all, last]| {
             if is_stuck && all.some.min(last.some) >= SOME[bound] {
-                Some((StallKind::Throttled, all.some, false))
+                Some((StallKind::Throttled, all.some, all))
             } else {
                 let is_thrash = all.full.min(last.full) >= FULL[bound] && all.faults >= MIN_FAULTS;
-                is_thrash.then(|| (StallKind::Thrash, all.full, all.is_reclaimed_by_machine()))
+                is_thrash.then_some((StallKind::Thrash, all.full, all))
             }
         });
-        let Some((kind, share, is_by_machine)) = stalled else {
+        let Some((kind, share, waiting)) = stalled else {
             watched.since = None;
             return None;
         };
@@ -266,7 +278,7 @@ impl StallWatch {
             waiter: None,
             taker: None,
         };
-        Some((stall, is_by_machine))
+        Some((stall, waiting))
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -288,28 +300,32 @@ impl History {
 
     /// Updates the stalls from a snapshot.
     pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
-        let rooms = self.danger_watch.rooms();
-        let found = self.stall_watch.push(snapshot, rooms);
+        let found = self.stall_watch.push(snapshot, self.danger_watch.rooms());
         let inner: Vec<_> = found.iter().filter_map(|(stall, _)| stall.cgroup.clone()).collect();
         let mut stalls = Vec::new();
-        for (mut stall, is_by_machine) in found {
-            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
+        for (mut stall, waiting) in found {
             if stall.cgroup.is_none() {
-                let waits_in = stall
-                    .waiter
-                    .and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_deref().ok());
-                let is_above = |above: &&Arc<[u8]>| waits_in.is_some_and(|path| is_within(path, above));
+                match self.whose(snapshot, &stall, &waiting) {
+                    Some(cgroup) => stall.cgroup = cgroup,
+                    None => {
+                        self.stall_watch.watched.entry(None).or_default().since = None;
+                        continue;
+                    }
+                }
                 // Tasks that wait in a cgroup also count as waiting in the machine.
-                if inner.iter().any(|path| is_above(&path)) {
+                if inner
+                    .iter()
+                    .any(|path| stall.cgroup.as_ref().is_some_and(|cgroup| is_within(cgroup, path)))
+                {
                     continue;
                 }
-                if !is_by_machine {
-                    // When all tasks of the machine wait, all those of the cgroup do.
-                    let Some(limited) = rooms.keys().filter(is_above).max_by_key(|path| path.len()) else {
-                        continue;
-                    };
-                    stall.cgroup = Some(Arc::clone(limited));
-                    [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
+            }
+            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
+            if stall.cgroup.is_none() {
+                let cgroup = |(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok();
+                let waits_in = stall.waiter.and_then(cgroup);
+                if waits_in.is_some_and(|path| inner.iter().any(|above| is_within(path, above))) {
+                    continue;
                 }
             }
             stalls.push(stall);
@@ -327,6 +343,46 @@ impl History {
             begun.push_back(stall.since);
         }
         self.stall_watch.stalls = stalls;
+    }
+
+    /// Returns the cgroup in which the tasks wait that make a stall of the machine, `None` for the machine itself; or `None` if there is no
+    /// stall, because only one user waits for pages that neither the machine nor a limit reclaimed.
+    fn whose(&self, snapshot: &Snapshot, stall: &Stall, waiting: &Waiting) -> Option<Option<Arc<[u8]>>> {
+        let machine = self.stall_watch.watched.get(&None);
+        let has_begun = machine.is_some_and(|watched| watched.since.is_some_and(|since| since < snapshot.monotonic));
+        let share = RECLAIMED[usize::from(has_begun)];
+        if waiting.is_reclaimed(waiting.faults, share) {
+            return Some(None);
+        }
+        // Root and the user who runs zmtop do not deceive it.
+        let own = snapshot
+            .rows()
+            .iter()
+            .find(|sample| self.config.own_pid == Some(sample.id.pid));
+        let own = own.and_then(|sample| sample.facts.owner_uid().ok());
+        let mut of_users: HashMap<u32, f64> = HashMap::new();
+        for sample in snapshot.rows() {
+            let faults = self.get(sample.id).and_then(|row| row.change().majflt).unwrap_or(0.0);
+            let uid = sample.facts.owner_uid().unwrap_or(u32::MAX);
+            if faults > 0.0 && uid != 0 && Some(uid) != own {
+                *of_users.entry(uid).or_default() += faults;
+            }
+        }
+        let most = of_users.into_values().fold(0.0, f64::max).min(waiting.faults);
+        let others = waiting.faults - most;
+        let is_recent = machine.and_then(|watched| watched.reclaimed_at);
+        let is_recent = is_recent.is_some_and(|at| snapshot.monotonic.saturating_sub(at) <= RECLAIM_MEMORY);
+        let is_of_others =
+            others >= MIN_FAULTS && (is_short(&snapshot.system) || others >= waiting.faults * MIN_OTHERS);
+        if is_of_others && (is_recent || waiting.is_reclaimed(others, share)) {
+            return Some(None);
+        }
+        let [waiter, _] = self.waiter_and_taker(snapshot, stall);
+        let path = snapshot.row(waiter?.0)?.facts.cgroup.as_ref().ok()?;
+        let rooms = self.danger_watch.rooms().iter();
+        let above = rooms.filter(|(above, _)| is_within(path, above) && is_at_limit(snapshot, above));
+        let nearest = above.min_by_key(|(_, room)| room.left);
+        nearest.map(|(cgroup, _)| Some(Arc::clone(cgroup)))
     }
 
     /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest.
@@ -356,4 +412,11 @@ impl History {
         let growth = |row: &RowHistory| row.footprint().change_over(SPAN) / SPAN.as_secs_f64();
         [waiter, most(&growth, MIN_GROWTH)]
     }
+}
+
+/// Returns true if a cgroup uses nearly all that its limit allows, pages of files included.
+fn is_at_limit(snapshot: &Snapshot, cgroup: &[u8]) -> bool {
+    let figures = snapshot.cgroups.get(cgroup);
+    let known = figures.and_then(|figures| Some((figures.current.ok()?, figures.ceiling()?.0)));
+    known.is_some_and(|(used, most)| used as f64 >= most as f64 * AT_LIMIT)
 }

@@ -915,6 +915,7 @@ fn find_users(
     // New processes of one program are no growth of a user.
     let anon = anon.filter(|anon| anon.program.is_none());
     let mut users = Vec::new();
+    let shares = UserShares::of(history, snapshot, found);
     let is_present = |row: &RowHistory| least <= Verdict::Growing && row.newest_footprint() > 0;
     for (name, row) in history.groups_by(GroupBy::User).filter(|(_, row)| is_present(row)) {
         let is_own = lasts(row);
@@ -936,7 +937,7 @@ fn find_users(
         let explained: f64 = listed
             .map(|s| match s.users.count {
                 // A program of several users explains as much as is in this one's processes.
-                2.. => s.judgement.slope * share_of_user(history, snapshot, s, name),
+                2.. => s.judgement.slope * shares.share(s, name),
                 _ if !is_own || s.uid() == uid => s.judgement.slope,
                 _ => 0.0,
             })
@@ -974,21 +975,41 @@ fn find_users(
     found.extend(users);
 }
 
-/// Returns the share of a program's memory that the processes of a user have.
-fn share_of_user(history: &History, snapshot: &Snapshot, program: &Suspect, user: &[u8]) -> f64 {
-    let command = program.command.as_deref();
-    let members = snapshot
-        .rows()
-        .iter()
-        .filter(|sample| history.command(sample.id).as_deref() == command);
-    let footprint = |sample: &ProcessSample| history.get(sample.id).map_or(0, RowHistory::newest_footprint) as f64;
-    let (mut own, mut all) = (0.0, 0.0);
-    for sample in members {
-        let is_own = sample.facts.owner_name().is_ok_and(|name| **name == *user);
-        own += if is_own { footprint(sample) } else { 0.0 };
-        all += footprint(sample);
+/// The growth of the programs of several users, by program and user, in bytes.
+#[derive(Default)]
+struct UserShares(HashMap<Arc<[u8]>, HashMap<Arc<[u8]>, f64>>);
+
+impl UserShares {
+    /// Sums the growth of the processes of these programs over the last minutes. What a new process has is no growth of it.
+    fn of(history: &History, snapshot: &Snapshot, programs: &[Suspect]) -> Self {
+        let several = programs.iter().filter(|s| s.users.count > 1);
+        let mut shares: HashMap<_, HashMap<_, f64>> = several
+            .filter_map(|s| Some((s.command.clone()?, HashMap::new())))
+            .collect();
+        let rows = if shares.is_empty() { &[] } else { snapshot.rows() };
+        for sample in rows {
+            let command = history.command(sample.id);
+            let (Some(users), Ok(user)) = (
+                command.and_then(|name| shares.get_mut(&name)),
+                sample.facts.owner_name(),
+            ) else {
+                continue;
+            };
+            let grown = history
+                .get(sample.id)
+                .map_or(0.0, |row| row.footprint().change_over(LONGEST_LOOK));
+            *users.entry(Arc::clone(user)).or_default() += grown.max(0.0);
+        }
+        Self(shares)
     }
-    if all > 0.0 { own / all } else { 0.0 }
+
+    /// Returns the share of a program's growth that is in the processes of a user; 0 if none of them grows.
+    fn share(&self, program: &Suspect, user: &[u8]) -> f64 {
+        let users = program.command.as_ref().and_then(|name| self.0.get(name));
+        let own = users.and_then(|users| users.get(user)).copied().unwrap_or(0.0);
+        let all: f64 = users.map_or(0.0, |users| users.values().sum());
+        if all > 0.0 { own / all } else { 0.0 }
+    }
 }
 
 /// Adds the growth of the machine's anonymous memory, if the listed rows explain less than half of it: as a program, if it is in the
@@ -1214,7 +1235,13 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
     let shared = found.iter().filter(|s| s.cause == Some(Cause::SharedMemory));
     let reported = held.iter().chain(shared).filter(is_live);
     let mut reported: Vec<_> = reported.map(|s| s.judgement).collect();
-    let mounts = growing_mounts(history, snapshot.monotonic, least, &mut reported.clone());
+    let is_in_shmem = |s: &&Suspect| match s.cause {
+        Some(Cause::Held(kind)) => matches!(kind, HeldKind::Memfd | HeldKind::Gpu),
+        _ => s.cause == Some(Cause::SharedMemory),
+    };
+    let in_shmem = held.iter().chain(&*found).filter(is_live).filter(is_in_shmem);
+    let mut in_shmem: Vec<_> = in_shmem.map(|s| s.judgement).collect();
+    let mounts = growing_mounts(history, snapshot.monotonic, least, &mut in_shmem);
     reported.extend(mounts.iter().map(|(_, row)| *row.trend()));
     let parts: Vec<_> = parts
         .filter(|(key, row)| !is_explained(key.id, row.trend(), &reported))

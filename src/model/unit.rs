@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 
 const SLICE: &[u8] = b".slice";
+/// The cgroups at the root that container engines create without systemd, and those of a pod's class below them.
+const ENGINES: [&[u8]; 4] = [b"docker", b"kubepods", b"libpod_parent", b"lxc"];
+const POD_CLASSES: [&[u8]; 2] = [b"besteffort", b"burstable"];
 const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
 const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
 
@@ -62,18 +65,22 @@ pub fn leading_slices(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     names(path).take_while(|name| has_kind(name, &[SLICE]))
 }
 
-/// Returns the path down to the first cgroup that is no slice, if `path` is below that: whoever owns that can make any number of
-/// cgroups.
-pub fn outermost(path: &[u8]) -> Option<&[u8]> {
-    let mut begin = 0;
+/// Returns the path down to the cgroup whose owner can make any number of cgroups: the first that is no slice, the slice of a user, or
+/// a container or pod below the cgroup of its engine. Else the whole path.
+pub fn owned_path(path: &[u8]) -> &[u8] {
+    let (mut begin, mut is_in_engine) = (0, false);
     for name in path.split(|b| *b == b'/') {
         let end = begin + name.len();
-        if !is_outside(name) && !has_kind(name, &[SLICE]) {
-            return (end < path.len()).then(|| &path[..end]);
+        let is_slice = is_outside(name) || has_kind(name, &[SLICE]);
+        let inner = if is_in_engine { &POD_CLASSES[..] } else { &ENGINES };
+        let is_of_engine = inner.contains(&name);
+        is_in_engine = !is_slice && is_of_engine && (is_in_engine || begin == 1);
+        if (!is_slice && !is_in_engine) || (is_slice && name.starts_with(b"user-")) {
+            return &path[..end];
         }
         begin = end + 1;
     }
-    None
+    path
 }
 
 /// Returns true if the name of a cgroup is one of a unit.

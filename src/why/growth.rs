@@ -393,8 +393,8 @@ impl Moment<'_> {
 pub(super) enum Used {
     /// PSS and swap.
     Known(u64),
-    /// At most as much, by the figures that every user may read.
-    AtMost(u64),
+    /// At most as much, by the figures that every user may read; and the part that cannot be mapped again and again.
+    AtMost { bytes: u64, own: u64 },
 }
 
 impl Used {
@@ -404,23 +404,37 @@ impl Used {
             return Some(Self::Known(memory.footprint().unwrap_or(memory.pss)));
         }
         let rss = sample.counted_rss()?;
-        // A page of a file or of shared memory counts as often as it is mapped, but all of them are in the page cache.
-        let anon = sample.counted_anon().unwrap_or(0).min(rss);
-        let mapped = (rss - anon).min(system.cached.unwrap_or(u64::MAX));
+        let swap = sample.counted.swap().unwrap_or(0);
         let most = system.mem_total.unwrap_or(u64::MAX);
-        let resident = anon.saturating_add(mapped).min(most);
-        Some(Self::AtMost(
-            resident.saturating_add(sample.counted.swap().unwrap_or(0)),
-        ))
+        let Some(anon) = sample.counted_anon().map(|anon| anon.min(rss)) else {
+            return Some(Self::AtMost {
+                bytes: rss.min(most).saturating_add(swap),
+                own: rss,
+            });
+        };
+        // A page of a file or of shared memory counts as often as it is mapped, but all of them are in the page cache. A container may map
+        // pages that another cgroup is charged for.
+        let cached = system.cached.ok().filter(|_| system.scope.is_none());
+        let mapped = (rss - anon).min(cached.unwrap_or(u64::MAX));
+        Some(Self::AtMost {
+            bytes: anon.saturating_add(mapped).min(most).saturating_add(swap),
+            own: anon.saturating_add(swap),
+        })
     }
 
     pub(super) const fn bytes(self) -> u64 {
-        let (Self::Known(bytes) | Self::AtMost(bytes)) = self;
+        let (Self::Known(bytes) | Self::AtMost { bytes, .. }) = self;
+        bytes
+    }
+
+    /// Returns the bytes by which the largest process is found. Anybody can map the same pages again and again.
+    pub(super) const fn rank(self) -> u64 {
+        let (Self::Known(bytes) | Self::AtMost { own: bytes, .. }) = self;
         bytes
     }
 
     pub(super) const fn is_bound(self) -> bool {
-        matches!(self, Self::AtMost(_))
+        matches!(self, Self::AtMost { .. })
     }
 }
 

@@ -101,7 +101,7 @@ fn incidents_of_cgroups_are_distinguished_from_those_of_the_machine() {
     let kills = [
         (killed(1450, 1, 7, "importer", 948, None), false),
         (killed(1450, 1, 7, "importer", 948, Some("/web")), true),
-        (killed_by_daemon(1450, 7, "importer", 948, 0), false),
+        (killed_by_daemon(1450, 7, "importer", 948, 0), true),
         (unknown, false),
     ];
     for (kill, of_cgroup) in kills {
@@ -140,6 +140,29 @@ fn a_danger_is_minor_until_little_memory_is_left() {
     assert_eq!(found(100, 500, 40), [true]);
     assert_eq!(found(100, 900, 80), [true, false]);
     assert_eq!(found(800, 900, 40), [false]);
+}
+
+#[test]
+fn a_stall_is_minor_only_while_much_ram_is_available() {
+    for (available, swap_free, minor) in [(500, 0, true), (100, 0, false), (100, 5000, false)] {
+        let mut state = State::new(History::new(Duration::from_secs(10)), Alerts::default());
+        let mut incidents = Incidents::default();
+        let mut found = Vec::new();
+        for second in 0..30_u64 {
+            let mut snap = (*machine(second, vec![holding(8, "idle", 40)], &[])).clone();
+            let system = &mut snap.system;
+            system.mem_available = Ok(available * MIB);
+            (system.swap_total, system.swap_free) = (Ok(6000 * MIB), Ok(swap_free * MIB));
+            system.stalled = Ok([Duration::from_millis(second * 500); 2]);
+            system.pgmajfault = Ok(second * 1000);
+            (system.steal_kswapd, system.steal_direct) = (Ok(second * 1000 * 4096), Ok(0));
+            let alerts = state.push(Arc::new(snap));
+            found.extend(incidents.of(&state, &alerts));
+        }
+        let stalls = found.iter().filter(|incident| incident.kind == IncidentKind::Stall);
+        let stalls: Vec<_> = stalls.map(|incident| incident.is_minor).collect();
+        assert_eq!(stalls, [minor], "{available} {swap_free}");
+    }
 }
 
 #[test]

@@ -415,6 +415,18 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     let listed = others.suspects();
     assert!(listed.iter().any(|s| s.users.count == 3), "{listed:?}");
     assert!(listed.iter().any(|s| of_user_1001(&s)), "{listed:?}");
+    // Nor does one of which this user has a large process that does not grow.
+    let own_server = watch_for(6, |second| {
+        let pid = 3000 + (second / 10 % 1000) as u32;
+        let moves = of_user(server(pid, second - second % 10, 20.0 + 40.0 * grown(second)), 2001);
+        [
+            another_by(second, 10.0),
+            vec![moves, of_user(server(20, 0, 4000.0), 1001)],
+        ]
+        .concat()
+    });
+    let listed = own_server.suspects();
+    assert!(listed.iter().any(|s| of_user_1001(&s)), "{listed:?}");
     // Pages of a file that another user maps explain none of it.
     let beside = watch(|second| {
         let mut decoy = server(20, 0, 0.0);

@@ -502,13 +502,18 @@ fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
 /// Returns the number of snapshots with a danger to the machine while its memory falls by 500 MiB each second, from second 60 on for
 /// 12 s. `set` changes each snapshot, and the memory left in MiB beside that fall.
 fn dangers_of_a_surge(total: u64, set: impl Fn(u64, &mut Snapshot) -> u64) -> usize {
+    dangers_of_a_fall(total, 500, 72, set)
+}
+
+/// The same, with another pace and end.
+fn dangers_of_a_fall(total: u64, pace: u64, end: u64, set: impl Fn(u64, &mut Snapshot) -> u64) -> usize {
     let mut history = History::new(Duration::from_secs(10));
     let mut found = 0;
-    for second in 0..72_u64 {
+    for second in 0..end {
         let mut snap = machine(second, 0, vec![holding(10, "still", "/", 50)]);
         snap.cgroups = Arc::default();
         snap.system.mem_total = Ok(24_000 * MIB);
-        let used = set(second, &mut snap) + 500 * second.saturating_sub(60);
+        let used = set(second, &mut snap) + pace * second.saturating_sub(60);
         snap.system.mem_available = Ok((total - used) * MIB);
         history.push(&snap);
         let of_machine = |danger: &Danger| danger.limit == Limit::Machine;
@@ -527,22 +532,45 @@ fn a_program_that_swaps_itself_does_not_end_the_danger_of_the_machine() {
     let calm = dangers_of_a_surge(20_000, |_, _| 0);
     assert!(calm >= 8, "{calm}");
     assert_eq!(dangers_of_a_surge(20_000, swaps), calm);
-    // Little memory is available, but it falls much faster than the machine swaps.
+    // Little memory is available, but it falls much faster than the machine swaps, or falls to a new low.
     assert!(dangers_of_a_surge(7_000, swaps) >= 6);
+    let slow = dangers_of_a_fall(4000, 10, 300, |_, _| 0);
+    assert!(slow >= 100, "{slow}");
+    assert_eq!(dangers_of_a_fall(4000, 10, 300, swaps), slow);
+}
+
+#[test]
+fn a_cgroup_that_frees_much_now_and_then_does_not_end_a_danger_minutes_ahead() {
+    let calm = dangers_of_a_fall(8000, 12, 400, |_, _| 0);
+    assert!(calm >= 100, "{calm}");
+    for period in [31, 60] {
+        let wave = |second: u64, snap: &mut Snapshot| {
+            let used = if second % period < period - 3 { 600 } else { 0 };
+            snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), limited_to(1400, used))].into());
+            used
+        };
+        let found = dangers_of_a_fall(8000, 12, 400, wave);
+        assert!(found >= calm / 2, "{period}: {found} of {calm}");
+    }
+}
+
+/// The figures of a cgroup with that limit, of which so many MiB are used.
+fn limited_to(limit: u64, used: u64) -> CgroupFigures {
+    CgroupFigures {
+        current: Ok(used * MIB),
+        reclaimable: Ok(0),
+        swap: Ok(0),
+        limit: Ok(Some(limit * MIB)),
+        swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unsupported)
+    }
 }
 
 #[test]
 fn a_cgroup_that_fills_and_empties_does_not_end_the_danger_of_the_machine() {
     let wave = |second: u64, snap: &mut Snapshot| {
         let used = if second.is_multiple_of(2) { 1100 } else { 0 };
-        let figures = CgroupFigures {
-            current: Ok(used * MIB),
-            swap: Ok(0),
-            limit: Ok(Some(1400 * MIB)),
-            swap_limit: Ok(None),
-            ..CgroupFigures::missing(Missing::Unsupported)
-        };
-        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), limited_to(1400, used))].into());
         used
     };
     let found = dangers_of_a_surge(20_000, wave);

@@ -419,6 +419,30 @@ fn kills_at_the_limits_of_cgroups_do_not_hide_those_of_the_machine() {
 }
 
 #[test]
+fn kills_of_all_owners_are_shown_in_turn_at_any_interval() {
+    let all = [
+        killed(9, 1, 5, "a", 1, Some("/user.slice/user-1000.slice/user@1000.service/a")),
+        killed(9, 2, 6, "b", 1, Some("/user.slice/user-1000.slice/session-3.scope")),
+        killed(9, 3, 7, "c", 1, Some("/docker/aa/inner")),
+        killed(9, 4, 8, "d", 1, Some("/docker/bb")),
+    ];
+    for interval in [1, 5, 7, 10, 15, 30] {
+        let mut history = History::new(Duration::from_secs(10));
+        let mut shown = Vec::new();
+        for step in 0..24 {
+            let mut snap = machine(10 + step * interval, Vec::new(), &all);
+            snap.interval = Duration::from_secs(interval);
+            history.push(&snap);
+            shown.extend(history.shown_kill().and_then(|(kill, ..)| kill.event.record));
+        }
+        shown.sort_unstable();
+        shown.dedup();
+        // The newest of each: the log has the last one last.
+        assert_eq!(shown, [2, 3, 4], "{interval}");
+    }
+}
+
+#[test]
 fn of_a_group_the_largest_is_shown() {
     let group = |record, pid, mib| {
         let mut kill = killed(10, record, pid, "web", mib, Some("/shop"));

@@ -8,7 +8,7 @@ use zmtop::history::stalls::StallKind;
 use zmtop::model::cgroup::Count;
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_pss};
+use crate::support::rows::{MIB, in_cgroup, snapshot, with_facts, with_pss};
 
 /// What waits in one second: the share of the machine's time and of the cgroup's, and the major faults of the process in it.
 #[derive(Clone, Copy, Default)]
@@ -30,6 +30,11 @@ struct World {
     reclaims: Option<f64>,
     reclaimed: u64,
     cgroup: &'static str,
+    uid: u32,
+    /// The share of the major faults that another process, of root, has.
+    of_root: f64,
+    /// MiB that are available, of 1000.
+    available: u64,
 }
 
 impl World {
@@ -43,13 +48,22 @@ impl World {
             reclaims: Some(1.0),
             reclaimed: 0,
             cgroup: "/batch",
+            uid: 1001,
+            of_root: 0.0,
+            available: 100,
         }
     }
 
     fn row(&self) -> ProcessSample {
         let mut sample = in_cgroup(with_pss(11, "reporter", self.stays * MIB), self.cgroup);
-        sample.stat.majflt = self.faults;
-        sample
+        sample.stat.majflt = (self.faults as f64 * (1.0 - self.of_root)) as u64;
+        with_facts(sample, |facts| facts.uid = Ok(self.uid))
+    }
+
+    fn of_root(&self) -> ProcessSample {
+        let mut sample = in_cgroup(with_pss(10, "still", MIB), "/");
+        sample.stat.majflt = (self.faults as f64 * self.of_root) as u64;
+        with_facts(sample, |facts| facts.uid = Ok(0))
     }
 
     /// Lets a second pass. The kernel updates the machine's pressure every other second only.
@@ -59,7 +73,9 @@ impl World {
         self.waited[1] += second.cgroup;
         self.faults += second.faults;
         self.reclaimed += (second.faults as f64 * 4096.0 * self.reclaims.unwrap_or(0.0)) as u64;
-        let mut snap: Snapshot = snapshot(Duration::from_secs(self.now), vec![process(10, 1, "still"), self.row()]);
+        let mut snap: Snapshot = snapshot(Duration::from_secs(self.now), vec![self.of_root(), self.row()]);
+        snap.system.mem_total = Ok(1000 * MIB);
+        snap.system.mem_available = Ok(self.available * MIB);
         let read = Duration::from_secs_f64(self.waited[0]);
         snap.system.stalled = Ok([read; 2]);
         snap.system.pgmajfault = Ok(self.faults);
@@ -158,20 +174,32 @@ fn the_beginning_of_each_stall_is_remembered() {
 fn pages_that_the_machine_did_not_reclaim_are_a_stall_only_of_a_limited_cgroup() {
     let machine = [(None, StallKind::Thrash)];
     let cgroup = [(Some(&b"/batch"[..]), StallKind::Thrash)];
-    for (reclaims, waits_in, want) in [
-        (None, "/batch", &machine[..]),
-        (Some(0.6), "/batch", &machine),
+    for (reclaims, waits_in, uid, of_root, available, want) in [
+        (None, "/batch", 1001, 0.0, 900, &machine[..]),
+        (Some(0.6), "/batch", 1001, 0.0, 900, &machine),
         // At a limit of cgroups v1, which have no pressure of their own.
-        (Some(0.1), "/batch", &cgroup),
-        (Some(0.0), "/batch/inner", &cgroup),
+        (Some(0.1), "/batch", 1001, 0.0, 900, &cgroup),
+        (Some(0.0), "/batch/inner", 1001, 0.0, 100, &cgroup),
         // The program has asked the kernel to reclaim its pages.
-        (Some(0.0), "/other", &[]),
-        (Some(0.0), "/", &[]),
+        (Some(0.0), "/other", 1001, 0.0, 900, &[]),
+        (Some(0.0), "/", 1001, 0.0, 100, &[]),
+        (Some(0.0), "/", 1001, 0.1, 900, &[]),
+        // Beside that, the machine thrashes.
+        (Some(0.1), "/", 1001, 0.1, 100, &machine),
+        (Some(0.2), "/", 1001, 0.3, 900, &machine),
+        (Some(0.2), "/", 1001, 0.1, 900, &[]),
+        // Pages of root that were reclaimed shortly before.
+        (Some(0.2), "/", 0, 0.0, 900, &machine),
     ] {
         let mut world = World::new(10);
-        (world.reclaims, world.cgroup) = (reclaims, waits_in);
+        (world.reclaims, world.cgroup, world.uid) = (reclaims, waits_in, uid);
+        (world.of_root, world.available) = (of_root, available);
         (0..10).for_each(|_| world.pass(Second::default()));
-        (0..10).for_each(|_| world.pass(THRASH));
-        assert_eq!(world.told(), want, "{reclaims:?} {waits_in}");
+        (0..20).for_each(|_| world.pass(THRASH));
+        assert_eq!(
+            world.told(),
+            want,
+            "{reclaims:?} {waits_in} {uid} {of_root} {available}"
+        );
     }
 }

@@ -120,6 +120,38 @@ const NAMES: [&str; 9] = [
     "",
 ];
 
+#[test]
+fn an_owner_has_all_cgroups_below_one() {
+    for (path, owned) in [
+        ("/", "/"),
+        ("/shop", "/shop"),
+        ("/own/a/b.service", "/own"),
+        ("/system.slice/web.service/sub", "/system.slice/web.service"),
+        ("/user.slice", "/user.slice"),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/a.scope",
+            "/user.slice/user-1000.slice",
+        ),
+        (
+            "/user.slice/user-1000.slice/session-3.scope",
+            "/user.slice/user-1000.slice",
+        ),
+        ("/docker", "/docker"),
+        ("/docker/aa/inner/b", "/docker/aa"),
+        ("/own/docker/aa", "/own"),
+        ("/kubepods/burstable/podx/cc", "/kubepods/burstable/podx"),
+        ("/kubepods/podx/cc", "/kubepods/podx"),
+        (
+            "/kubepods.slice/kubepods-podx.slice/cri-cc.scope/x",
+            "/kubepods.slice/kubepods-podx.slice/cri-cc.scope",
+        ),
+        ("/../sibling/a", "/../sibling"),
+    ] {
+        let found = zmtop::model::unit::owned_path(path.as_bytes());
+        assert_eq!(String::from_utf8_lossy(found), owned, "{path}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_owner_of_a_cgroup_chooses_the_name_of_a_unit_of_the_system(
