@@ -343,13 +343,43 @@ struct Tracked {
     flaps: Flaps,
 }
 
+/// An owner of kills, stalls or dangers that a rule of the system is about.
+#[derive(Debug, Default)]
+struct Owner {
+    /// The beginning of its newest one, and the time when there was one last.
+    begun: Duration,
+    last: Duration,
+    /// The last times at which the rule was to fire for it.
+    fires: [Option<Duration>; FIRES - 1],
+}
+
+impl Owner {
+    /// Records one that began at that time. Returns true if the rule is to fire for it.
+    fn begins(&mut self, begun: Duration, now: Duration, cooldown: Duration) -> bool {
+        self.last = now;
+        let is_known = begun <= self.begun && self.fires != [None; FIRES - 1];
+        self.begun = self.begun.max(begun);
+        if is_known {
+            return false;
+        }
+        let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
+        // Further ones are as a flapping alert.
+        let fires = !within(self.fires[FIRES - 2], cooldown) && !within(self.fires[0], WINDOW);
+        if fires {
+            self.fires.rotate_left(1);
+            self.fires[FIRES - 2] = Some(now);
+        }
+        fires
+    }
+}
+
 /// A rule and the targets it tracks.
 #[derive(Debug)]
 struct RuleState {
     rule: Rule,
     tracked: HashMap<Target, Tracked>,
-    /// Of a rule of the system: the figures of its condition with the owners of what they report, and the time when each was last so.
-    owners: HashMap<(&'static str, Box<[u8]>), Duration>,
+    /// Of a rule of the system: the figures of its condition with the owners of what they report.
+    owners: HashMap<(&'static str, Box<[u8]>), Owner>,
     /// Number of times that the rule fired in this evaluation.
     fired: usize,
 }
@@ -392,29 +422,26 @@ impl RuleState {
         tracked.is_some_and(|tracked| tracked.firing.is_some())
     }
 
-    /// Finds the owners of what the condition of a rule of the system is about. If there is a new one, the rule fires again once its
-    /// condition holds: what fired before was about others, whose kills and stalls must not silence those of this owner.
+    /// Finds the owners of what the condition of a rule of the system is about. If something of one begins, and the rule did not fire for
+    /// that owner within its cooldown, it fires again once its condition holds: what fired before was about others, whose kills and
+    /// stalls must not silence those of this owner.
     fn find_owners(&mut self, row: &SystemRow<'_>, now: Duration) {
-        self.owners.retain(|_, last| now.saturating_sub(*last) <= WINDOW);
-        let mut found: Vec<_> = Vec::new();
-        for figure in &self.rule.figures[..self.rule.condition_figures] {
-            found.extend(row.owners(figure.id).into_iter().map(|owner| (figure.id, owner)));
-        }
-        found.retain(|key| {
-            self.owners
-                .get_mut(key)
-                .is_none_or(|last| std::mem::replace(last, now) > now)
-        });
+        let cooldown = self.rule.cooldown;
+        self.owners
+            .retain(|_, owner| now.saturating_sub(owner.last) <= WINDOW.max(cooldown));
         let mut is_new = false;
-        for key in found {
-            if self.owners.len() >= Self::MAX_OWNERS {
-                let past = self.owners.iter().filter(|(_, last)| **last < now);
-                let Some(oldest) = past.min_by_key(|(_, last)| **last).map(|(key, _)| key.clone()) else {
-                    break;
-                };
-                self.owners.remove(&oldest);
+        for figure in &self.rule.figures[..self.rule.condition_figures] {
+            for (key, begun) in row.owners(figure.id) {
+                let key = (figure.id, key);
+                if self.owners.len() >= Self::MAX_OWNERS && !self.owners.contains_key(&key) {
+                    let past = self.owners.iter().filter(|(_, owner)| owner.last < now);
+                    let Some(oldest) = past.min_by_key(|(_, owner)| owner.last).map(|(key, _)| key.clone()) else {
+                        continue;
+                    };
+                    self.owners.remove(&oldest);
+                }
+                is_new |= self.owners.entry(key).or_default().begins(begun, now, cooldown);
             }
-            is_new |= self.owners.insert(key, now).is_none();
         }
         if is_new && let Some(tracked) = self.tracked.get_mut(&Target::System) {
             (tracked.fires_again, tracked.held) = (true, Duration::ZERO);

@@ -26,25 +26,27 @@ pub struct SystemRow<'a> {
 }
 
 impl SystemRow<'_> {
-    /// Returns whose kills, stalls or dangers a figure reports now, as keys. Empty for other figures.
-    pub fn owners(&self, id: &str) -> Vec<Box<[u8]>> {
+    /// Returns whose kills, stalls or dangers a figure reports now, as keys, each with the time at which it began. Empty for other figures.
+    pub fn owners(&self, id: &str) -> Vec<(Box<[u8]>, Duration)> {
         match id {
             // The log of an open kill may still be read.
             "recent_kills" => {
                 let kills = self.history.kills_within(RECENT_KILL).filter(|kill| !kill.is_open);
-                kills.map(Kill::owner).collect()
+                kills.map(|kill| (kill.owner(), kill.at)).collect()
             }
             "stalled" => {
-                let stalls = self.history.stalls().iter().map(|stall| stall.cgroup.clone());
-                let limits = stalls.map(|cgroup| cgroup.map_or(Limit::Machine, Limit::Cgroup));
-                limits.map(|limit| limit.owner_key()).collect()
+                let stalls = self.history.stalls().iter();
+                let limit = |cgroup: &Option<_>| cgroup.clone().map_or(Limit::Machine, Limit::Cgroup);
+                stalls
+                    .map(|stall| (limit(&stall.cgroup).owner_key(), stall.since))
+                    .collect()
             }
-            "full_in" => self
-                .history
-                .dangers()
-                .iter()
-                .map(|danger| danger.limit.owner_key())
-                .collect(),
+            "full_in" | "machine_full_in" => {
+                let dangers = self.history.dangers().iter();
+                dangers
+                    .map(|danger| (danger.limit.owner_key(), danger.forecast.since))
+                    .collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -195,6 +197,20 @@ pub static COLUMNS: &[Entry] = &[
         .metric_help(
             "The time until the machine's memory is full or a cgroup reaches its limit at the current rate, while this \
              is reported as a danger (trend.danger in the config).",
+        ),
+    figure("machine_full_in", Unit::Seconds, |r| {
+        let mut dangers = r.history.dangers().iter();
+        let of_machine = dangers.find(|danger| danger.limit == Limit::Machine);
+        of_machine.map_or(Value::Never, |danger| Value::Forecast(danger.forecast.seconds()))
+    })
+    .help(
+        "The time until the machine's memory is full at the current rate, while this is reported as a danger (trend.danger \
+         in the config). Filter: machine_full_in<10m.",
+    )
+    .metric("zmtop_system_machine_full_in_seconds")
+        .metric_help(
+            "The time until the machine's memory is full at the current rate, while this is reported as a danger \
+             (trend.danger in the config).",
         ),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
         Ok(list) => Value::Count(list.len() as u64),

@@ -109,8 +109,8 @@ pub struct Danger {
     /// The process, the program or the part of the kernel's memory that grows most, and its growth in bytes per second; `None` if
     /// none takes a quarter.
     pub taker: Option<(RowKey, f64)>,
-    /// The raw name of the file system or the slab cache that grows most in the part that grows most, or of the process that has
-    /// most of it.
+    /// The raw name of the file system or the slab cache that has a good part of the growth of the part that grows most, or of the
+    /// process that has most of it.
     pub place: Option<Arc<[u8]>>,
 }
 

@@ -477,7 +477,7 @@ impl PartHistories {
     }
 
     /// Returns the growth of the buffers of TCP sockets, in bytes, since the memory that is not accounted for grows, if that outside of
-    /// slab may be half of it. Small ones lie wholly in slab: all its growth may be theirs. If other slab was freed, so may be more.
+    /// slab may be half of it. Small ones lie wholly in slab: all its growth may be theirs.
     pub(super) fn socket_growth(&self) -> Option<u64> {
         let grown = |id| self.growth_relative_to(REST, id);
         let outside = grown(IN_SOCKETS)? - grown(SLAB)?.max(0.0);

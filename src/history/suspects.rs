@@ -34,6 +34,8 @@ const MAX_ALIKE_PACE: f64 = 4.0;
 const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 3] = ["shmem", "gpu", "files_locked"];
+/// Minimum share of the growth of such a part that is reported elsewhere, to leave the part out.
+const MIN_EXPLAINED: f64 = 0.6;
 /// Minimum share of the growth of a file system in memory that must be left of that of shared memory, to report it beside processes.
 const MIN_BESIDE: f64 = 0.75;
 /// Maximum number of rows whose growth stopped.
@@ -48,6 +50,8 @@ const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 const MIN_USER_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
 /// Maximum time over which the pace of such growth is measured, unless it is a leak.
 const LONGEST_PACE: Duration = Duration::from_secs(600);
+/// Minimum pace of the newer half of that time, as a share of the pace. Growth in stairs is slower at times.
+const MIN_NEWER_PACE: f64 = 0.6;
 /// Maximum time over which this growth is measured.
 const LONGEST_LOOK: Duration = Duration::from_secs(300);
 /// The share of this growth that may be in the last half of [`MIN_USER_GROWTH`]. A build that has just begun is no growth of minutes,
@@ -879,13 +883,17 @@ fn grown_over(row: &RowHistory, span: Duration) -> f64 {
     growth(row.footprint_series(), since).unwrap_or(0.0)
 }
 
-/// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict.
+/// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict. A step in the first half
+/// of that time is no part of a slower growth.
 fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> f64 {
     let span = match verdict {
         Verdict::Leaking => span,
         _ => span.min(LONGEST_PACE),
     };
-    grown_over(row, span) / span.as_secs_f64().max(1.0)
+    let pace = |span: Duration| grown_over(row, span) / span.as_secs_f64().max(1.0);
+    let (all, newer) = (pace(span), pace(span / 2));
+    let is_step = newer > 0.0 && newer < all * MIN_NEWER_PACE;
+    if is_step { newer } else { all }
 }
 
 /// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in
@@ -1122,13 +1130,13 @@ fn is_explained_by_programs(history: &History, family: &Suspect, programs: &[Sus
     programs.iter().any(explains)
 }
 
-/// Returns true if the growth that is reported explains at least half of a part's growth, with no better verdict: a leak in two
+/// Returns true if the growth that is reported explains more than half of a part's growth, with no better verdict: a leak in two
 /// places is reported once.
 fn is_explained(part: &str, judged: &Judgement, reported: &[Judgement]) -> bool {
     let slope: f64 = reported.iter().map(|judged| judged.slope).sum();
     let worst = reported.iter().map(|judged| judged.verdict).max();
     EXPLAINED_BY_PROCESSES.contains(&part)
-        && slope >= judged.slope / 2.0
+        && slope >= judged.slope * MIN_EXPLAINED
         && worst.is_some_and(|worst| worst >= judged.verdict)
 }
 

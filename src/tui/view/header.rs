@@ -609,7 +609,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, chart: Chart, area: Rect, buf: &
     draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
-// The newest OOM kill, until it is acknowledged or ten minutes old. The first line mentions older ones.
+// The newest OOM kill, of several owners in turn, until it is acknowledged or ten minutes old. The first line mentions older ones.
 //
 //  ✖ KILLED  9137 importer by the kernel, 14s ago: /shop reached its limit of 150M, and it had 148M of it  2 more  a hides it
 //  ✖ KILLED  9137 importer by systemd-oomd, 14s ago: memory was short, and it had 148M of it, with 3 more of /shop  a hides it

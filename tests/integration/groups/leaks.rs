@@ -404,6 +404,19 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
     let pace = soon.suspects()[0].judgement.slope * 60.0 / MIB as f64;
     assert!((17.0..19.0).contains(&pace), "{pace}");
+    // A step before is no part of the pace.
+    let after_step = watch_for(6, |second| {
+        let mut all = another_by(second, 10.0);
+        all.push(of_user(
+            server(20, 0, if second < 100_030 { 10.0 } else { 700.0 }),
+            1001,
+        ));
+        all
+    });
+    let listed = after_step.suspects();
+    let user = listed.iter().find(|s| s.cause == Some(Cause::Together)).unwrap();
+    let pace = user.judgement.slope * 60.0 / MIB as f64;
+    assert!((15.0..22.0).contains(&pace), "{pace}");
     // A program of two other users that grows faster explains none of it.
     let others = watch_for(6, |second| {
         let pid = 3000 + (second / 10 % 1000) as u32;
