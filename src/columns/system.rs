@@ -7,7 +7,6 @@ use super::{Column, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::History;
 use crate::history::dangers::Limit;
-use crate::history::kills::Kill;
 use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 

@@ -209,6 +209,15 @@ impl Watched {
     }
 }
 
+/// What reclaimed the pages for which tasks wait.
+enum Whose {
+    Machine,
+    /// The limit of a cgroup.
+    Cgroup(Arc<[u8]>),
+    /// A program its own, or nothing that is known.
+    Nobody,
+}
+
 /// Tracks the tasks that wait for memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StallWatch {
@@ -306,8 +315,9 @@ impl History {
         for (mut stall, waiting) in found {
             if stall.cgroup.is_none() {
                 match self.whose(snapshot, &stall, &waiting) {
-                    Some(cgroup) => stall.cgroup = cgroup,
-                    None => {
+                    Whose::Machine => {}
+                    Whose::Cgroup(path) => stall.cgroup = Some(path),
+                    Whose::Nobody => {
                         self.stall_watch.watched.entry(None).or_default().since = None;
                         continue;
                     }
@@ -345,14 +355,13 @@ impl History {
         self.stall_watch.stalls = stalls;
     }
 
-    /// Returns the cgroup in which the tasks wait that make a stall of the machine, `None` for the machine itself; or `None` if there is no
-    /// stall, because only one user waits for pages that neither the machine nor a limit reclaimed.
-    fn whose(&self, snapshot: &Snapshot, stall: &Stall, waiting: &Waiting) -> Option<Option<Arc<[u8]>>> {
+    /// Returns what reclaimed the pages for which the tasks of a machine wait.
+    fn whose(&self, snapshot: &Snapshot, stall: &Stall, waiting: &Waiting) -> Whose {
         let machine = self.stall_watch.watched.get(&None);
         let has_begun = machine.is_some_and(|watched| watched.since.is_some_and(|since| since < snapshot.monotonic));
         let share = RECLAIMED[usize::from(has_begun)];
         if waiting.is_reclaimed(waiting.faults, share) {
-            return Some(None);
+            return Whose::Machine;
         }
         // Root and the user who runs zmtop do not deceive it.
         let own = snapshot
@@ -375,14 +384,16 @@ impl History {
         let is_of_others =
             others >= MIN_FAULTS && (is_short(&snapshot.system) || others >= waiting.faults * MIN_OTHERS);
         if is_of_others && (is_recent || waiting.is_reclaimed(others, share)) {
-            return Some(None);
+            return Whose::Machine;
         }
         let [waiter, _] = self.waiter_and_taker(snapshot, stall);
-        let path = snapshot.row(waiter?.0)?.facts.cgroup.as_ref().ok()?;
+        let waits_in = waiter.and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok());
         let rooms = self.danger_watch.rooms().iter();
-        let above = rooms.filter(|(above, _)| is_within(path, above) && is_at_limit(snapshot, above));
-        let nearest = above.min_by_key(|(_, room)| room.left);
-        nearest.map(|(cgroup, _)| Some(Arc::clone(cgroup)))
+        let is_above = |above: &[u8]| waits_in.is_some_and(|path| is_within(path, above));
+        let nearest = rooms
+            .filter(|(above, _)| is_above(above) && is_at_limit(snapshot, above))
+            .min_by_key(|(_, room)| room.left);
+        nearest.map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
     }
 
     /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest.

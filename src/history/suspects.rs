@@ -985,13 +985,16 @@ fn find_users(
 
 /// The growth of the programs of several users, by program and user, in bytes.
 #[derive(Default)]
-struct UserShares(HashMap<Arc<[u8]>, HashMap<Arc<[u8]>, f64>>);
+struct UserShares(HashMap<Arc<[u8]>, OfUsers>);
+
+/// Bytes by the raw names of users.
+type OfUsers = HashMap<Arc<[u8]>, f64>;
 
 impl UserShares {
     /// Sums the growth of the processes of these programs over the last minutes. What a new process has is no growth of it.
     fn of(history: &History, snapshot: &Snapshot, programs: &[Suspect]) -> Self {
         let several = programs.iter().filter(|s| s.users.count > 1);
-        let mut shares: HashMap<_, HashMap<_, f64>> = several
+        let mut shares: HashMap<_, OfUsers> = several
             .filter_map(|s| Some((s.command.clone()?, HashMap::new())))
             .collect();
         let rows = if shares.is_empty() { &[] } else { snapshot.rows() };

@@ -384,26 +384,22 @@ fn a_leak_that_is_handed_over_is_reported() {
     assert_eq!(seen.listed(), []);
 }
 
+/// The memory of a leak in MiB at a second: 1.8 a minute.
+fn grown(second: u64) -> f64 {
+    (second - 100_000) as f64 * 0.03
+}
+
+/// A server, and a program that takes the memory of a leak over each minute, with so many times the pace.
+fn another_by(second: u64, times: f64) -> Vec<ProcessSample> {
+    let n = (second - 100_000) / 60;
+    vec![
+        server(10, 0, 500.0),
+        nth(n, second - second % 60, 20.0 + times * grown(second)),
+    ]
+}
+
 #[test]
-fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
-    let grown = |second: u64| (second - 100_000) as f64 * 0.03;
-    let minute = |second: u64| second - second % 60;
-    // Each minute, another program takes over; or a small one starts, and stays.
-    let another_by = |second: u64, times: f64| {
-        let n = (second - 100_000) / 60;
-        vec![
-            server(10, 0, 500.0),
-            nth(n, minute(second), 20.0 + times * grown(second)),
-        ]
-    };
-    let another = |second: u64| another_by(second, 1.0);
-    let renamed = watch(another);
-    // Growth of 18 MiB a minute is listed after minutes.
-    let soon = watch_for(6, |second| another_by(second, 10.0));
-    assert_eq!(soon.listed(), [(None, 1, 0, Verdict::Growing)]);
-    assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
-    let pace = soon.suspects()[0].judgement.slope * 60.0 / MIB as f64;
-    assert!((17.0..19.0).contains(&pace), "{pace}");
+fn growth_of_a_user_is_explained_only_by_its_own_processes() {
     // A step before is no part of the pace.
     let after_step = watch_for(6, |second| {
         let mut all = another_by(second, 10.0);
@@ -440,6 +436,20 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     });
     let listed = own_server.suspects();
     assert!(listed.iter().any(|s| of_user_1001(&s)), "{listed:?}");
+}
+
+#[test]
+fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
+    let minute = |second: u64| second - second % 60;
+    // Each minute, another program takes over; or a small one starts, and stays.
+    let another = |second: u64| another_by(second, 1.0);
+    let renamed = watch(another);
+    // Growth of 18 MiB a minute is listed after minutes.
+    let soon = watch_for(6, |second| another_by(second, 10.0));
+    assert_eq!(soon.listed(), [(None, 1, 0, Verdict::Growing)]);
+    assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
+    let pace = soon.suspects()[0].judgement.slope * 60.0 / MIB as f64;
+    assert!((17.0..19.0).contains(&pace), "{pace}");
     // Pages of a file that another user maps explain none of it.
     let beside = watch(|second| {
         let mut decoy = server(20, 0, 0.0);
