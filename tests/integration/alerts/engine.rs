@@ -299,6 +299,6 @@ fn the_system_has_rules_of_its_own() {
     let newest = evaluator.alerts.events().front().unwrap();
     assert_eq!(
         (newest.target_name(), newest.details.figures.len()),
-        (b"system"[..].into(), 27)
+        (b"system"[..].into(), 28)
     );
 }
