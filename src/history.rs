@@ -94,7 +94,7 @@ pub use view::SeriesView;
 
 use crate::call_tree::KeptBy;
 use crate::group::{Group, GroupBy, GroupKey, GroupNames, PartKey, RowKey};
-use crate::model::process::Identity;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
 
@@ -230,6 +230,12 @@ impl History {
 
     pub const fn shortfall(&self) -> &Shortfall {
         &self.shortfall
+    }
+
+    /// Returns the row of zmtop itself, if it is in the snapshot.
+    fn own_row<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {
+        let is_own = |sample: &&ProcessSample| self.config.own_pid == Some(sample.id.pid);
+        snapshot.rows().iter().find(is_own)
     }
 
     /// Sets [`HistoryConfig::own_pid`].

@@ -177,11 +177,7 @@ impl Countdown {
             return true;
         };
         let begin = now.saturating_sub(forecast.window);
-        let lowest = self
-            .values()
-            .take_while(|(at, _)| *at < begin)
-            .map(|(_, value)| value)
-            .min();
+        let lowest = self.before_time(begin).min();
         let fall = forecast.pace * forecast.window.as_secs_f64();
         lowest.is_none_or(|lowest| lowest as f64 - *value as f64 >= fall / 2.0)
     }
@@ -189,6 +185,13 @@ impl Countdown {
     /// Returns all values, oldest first.
     fn values(&self) -> impl DoubleEndedIterator<Item = Value> {
         self.coarse.iter().chain(&self.fine).copied()
+    }
+
+    /// Returns the quantities before that time, oldest first.
+    fn before_time(&self, begin: Duration) -> impl Iterator<Item = u64> {
+        self.values()
+            .take_while(move |(at, _)| *at < begin)
+            .map(|(_, value)| value)
     }
 
     /// Returns the newest value of at least that age.
@@ -241,8 +244,7 @@ impl Countdown {
     /// Returns true if the quantity was as low before `begin` and was then far from used up. A garbage collector frees
     /// memory well before the limit, but a process that was killed and restarted did not.
     fn is_safe_tooth(&self, begin: Duration, value: u64) -> bool {
-        let before = || self.values().take_while(|(at, _)| *at < begin).map(|(_, value)| value);
-        let (lowest, highest) = (before().min(), before().max());
+        let (lowest, highest) = (self.before_time(begin).min(), self.before_time(begin).max());
         let safe = highest.map_or(0.0, |highest| highest as f64 * SAFE_TOOTH);
         lowest.is_some_and(|lowest| lowest <= value && lowest as f64 >= safe)
     }

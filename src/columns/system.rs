@@ -37,13 +37,13 @@ impl SystemRow<'_> {
                 let stalls = self.history.stalls().iter();
                 let limit = |cgroup: &Option<_>| cgroup.clone().map_or(Limit::Machine, Limit::Cgroup);
                 stalls
-                    .map(|stall| (limit(&stall.cgroup).owner_key(), stall.since))
+                    .map(|stall| (limit(&stall.cgroup).owner(), stall.since))
                     .collect()
             }
             "full_in" | "machine_full_in" => {
                 let dangers = self.history.dangers().iter();
                 dangers
-                    .map(|danger| (danger.limit.owner_key(), danger.forecast.since))
+                    .map(|danger| (danger.limit.owner(), danger.forecast.since))
                     .collect()
             }
             _ => Vec::new(),

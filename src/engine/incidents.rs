@@ -8,7 +8,7 @@ use super::State;
 use crate::account::headroom::machine_headroom;
 use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
-use crate::history::dangers::Limit;
+use crate::history::dangers::{Limit, is_short};
 use crate::model::Snapshot;
 use crate::model::kill::KillCause;
 use crate::record::{Incident, IncidentKind};
@@ -18,8 +18,7 @@ use crate::units::{self, Units};
 /// A condition that was away for a shorter time is the same incident.
 const LULL: Duration = Duration::from_secs(60);
 
-/// Share of the machine's memory. While more is left, a danger or a stall of the machine is minor: anybody can allocate fast for
-/// seconds.
+/// Share of the RAM. While more is left, free swap included, a danger of the machine is minor: anybody can allocate fast for seconds.
 const MUCH: f64 = 0.25;
 
 /// Columns of a name.
@@ -94,16 +93,10 @@ impl Incidents {
                 format!("{name} leaks, +{pace}"),
             )
         });
-        let total = snapshot.system.mem_total.ok().map(|total| total as f64);
-        let is_much = |left: Option<u64>| left.zip(total).is_some_and(|(left, total)| left as f64 > total * MUCH);
+        let left = machine_headroom(snapshot).zip(snapshot.system.mem_total.ok());
+        let is_minor_danger = left.is_some_and(|(left, total)| left as f64 > total as f64 * MUCH);
         // Tasks wait for RAM, however much swap is free.
-        let available = snapshot
-            .system
-            .available()
-            .ok()
-            .filter(|_| snapshot.system.scope.is_none());
-        let is_minor_stall = is_much(available);
-        let is_minor_danger = is_much(machine_headroom(snapshot));
+        let is_minor_stall = snapshot.system.scope.is_none() && !is_short(&snapshot.system);
         for (condition, kind, text) in dangers.chain(stalls).chain(leaks) {
             let (of_machine, is_minor) = match &condition {
                 Lasting::Danger(Limit::Machine) => (true, is_minor_danger),

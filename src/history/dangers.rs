@@ -84,20 +84,12 @@ impl Limit {
         }
     }
 
-    /// Returns the cgroup whose owner can make any number of such limits.
-    fn owner(&self) -> Option<&[u8]> {
-        match self {
-            Self::Cgroup(path) | Self::CgroupHigh(path) => Some(owned_path(path)),
-            Self::Machine | Self::AddressSpace(_) => None,
-        }
-    }
-
-    /// Returns its owner as a key: the machine, all address spaces, or a cgroup.
-    pub(crate) fn owner_key(&self) -> Box<[u8]> {
+    /// Returns its owner as a key: the machine, all address spaces, or the cgroup whose owner can make any number of such limits.
+    pub(crate) fn owner(&self) -> Box<[u8]> {
         match self {
             Self::Machine => (*b"machine").into(),
             Self::AddressSpace(_) => (*b"address space").into(),
-            Self::Cgroup(_) | Self::CgroupHigh(_) => self.owner().unwrap_or_default().into(),
+            Self::Cgroup(path) | Self::CgroupHigh(path) => owned_path(path).into(),
         }
     }
 }
@@ -420,8 +412,7 @@ impl History {
         let mut of_owners: Vec<Vec<(Limit, Forecast)>> = Vec::new();
         let mut numbers = HashMap::new();
         for (limit, forecast) in forecasts {
-            let owner = limit.owner().map(<[u8]>::to_vec);
-            let number = *numbers.entry((limit.rank(), owner)).or_insert(of_owners.len());
+            let number = *numbers.entry(limit.owner()).or_insert(of_owners.len());
             if number == of_owners.len() {
                 of_owners.push(Vec::new());
             }

@@ -735,7 +735,7 @@ impl History {
 
     /// Returns the victim as it was seen last, and its growth. The pids in the log belong to the initial namespace and
     /// may differ here, and a pid may be reused at once, so the name must match, and as far as the log has them, the user and the cgroup.
-    /// Those of a victim of a daemon are not from the log.
+    /// The figures of a daemon's victim are not from the log.
     fn known_victim(
         &self,
         snapshot: &Snapshot,

@@ -5,8 +5,8 @@
 //! *thrash* if tasks read back the pages that were reclaimed from them (major faults), or *throttled* if a cgroup is at its soft
 //! limit with memory that cannot be reclaimed.
 //!
-//! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, the stall is
-//! that of the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
+//! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, the stall
+//! belongs to the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
 //! stall. Any user can do that, so the faults of one user neither cause nor hide a stall of the machine.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -209,7 +209,7 @@ impl Watched {
     }
 }
 
-/// What reclaimed the pages for which tasks wait.
+/// The reclaimer of the pages for which tasks wait.
 enum Whose {
     Machine,
     /// The limit of a cgroup.
@@ -297,7 +297,7 @@ impl StallWatch {
 }
 
 impl History {
-    /// Returns the stalls, that of the machine first, then the longest waiting share.
+    /// Returns the stalls. A stall of the machine comes first, then the longest waiting share.
     pub fn stalls(&self) -> &[Stall] {
         &self.stall_watch.stalls
     }
@@ -355,7 +355,7 @@ impl History {
         self.stall_watch.stalls = stalls;
     }
 
-    /// Returns what reclaimed the pages for which the tasks of a machine wait.
+    /// Returns the reclaimer of the pages for which the tasks of a machine wait.
     fn whose(&self, snapshot: &Snapshot, stall: &Stall, waiting: &Waiting) -> Whose {
         let machine = self.stall_watch.watched.get(&None);
         let has_begun = machine.is_some_and(|watched| watched.since.is_some_and(|since| since < snapshot.monotonic));
@@ -364,11 +364,7 @@ impl History {
             return Whose::Machine;
         }
         // Root and the user who runs zmtop do not deceive it.
-        let own = snapshot
-            .rows()
-            .iter()
-            .find(|sample| self.config.own_pid == Some(sample.id.pid));
-        let own = own.and_then(|sample| sample.facts.owner_uid().ok());
+        let own = self.own_row(snapshot).and_then(|sample| sample.facts.owner_uid().ok());
         let mut of_users: HashMap<u32, f64> = HashMap::new();
         for sample in snapshot.rows() {
             let faults = self.get(sample.id).and_then(|row| row.change().majflt).unwrap_or(0.0);

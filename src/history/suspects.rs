@@ -462,8 +462,7 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         (None, Some(history.processes()))
     };
     let listed = growing.into_iter().flatten().chain(all.into_iter().flatten());
-    let is_own = |sample: &&ProcessSample| history.config.own_pid == Some(sample.id.pid);
-    let own_facts = snapshot.rows().iter().find(is_own).map(|sample| &sample.facts);
+    let own_facts = history.own_row(snapshot).map(|sample| &sample.facts);
     for (id, row) in listed.filter(|(_, row)| is_suspect(row, least)) {
         let Some(sample) = snapshot.row(id) else {
             continue;
@@ -984,7 +983,6 @@ fn find_users(
 }
 
 /// The growth of the programs of several users, by program and user, in bytes.
-#[derive(Default)]
 struct UserShares(HashMap<Arc<[u8]>, OfUsers>);
 
 /// Bytes by the raw names of users.

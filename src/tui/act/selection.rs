@@ -29,7 +29,7 @@ pub struct Selection {
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
     pub values: Option<Vec<Result<TunableValues, ActError>>>,
     pub exited: Vec<Identity>,
-    /// Those that execute another program or have another user since then.
+    /// The processes that execute another program or have another user since then.
     replaced: Vec<Identity>,
 }
 
