@@ -41,6 +41,7 @@
 //! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors, [`page_tables`] the processes that have the page tables, [`inspected`] the parts of one cgroup. [`kept`] saves and
 //! resumes a history.
 
+pub mod charged;
 pub mod dangers;
 pub mod evaluation;
 mod groups;

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::MlockAllFlags;
@@ -132,6 +132,55 @@ pub fn trim() {
     if is_locked {
         let _ = lock();
     }
+}
+
+/// Decides when freed memory goes back to the kernel. Memory in use lies between it, so that the allocator keeps what many processes
+/// needed once.
+#[derive(Debug, Default)]
+pub struct GiveBack {
+    /// The least free memory since the last return.
+    least: usize,
+    last: Duration,
+}
+
+impl GiveBack {
+    /// Interval at which to call [`Self::is_due`].
+    pub const INTERVAL: Duration = Duration::from_secs(60);
+    /// Free memory in bytes, beyond the least, that is returned.
+    const MUCH: usize = 2 << 20;
+    /// Time after which less is returned, too.
+    const LONGEST: Duration = Duration::from_secs(3600);
+
+    /// Returns true if memory is to be returned at `now`. The allocator has `free` bytes, returned or not.
+    pub fn is_due(&mut self, free: usize, now: Duration) -> bool {
+        self.least = self.least.min(free);
+        let is_due = free >= self.least + Self::MUCH || now.saturating_sub(self.last) >= Self::LONGEST;
+        if is_due {
+            *self = Self { least: free, last: now };
+        }
+        is_due
+    }
+
+    /// Returns memory whenever it is due.
+    pub async fn run(mut self) {
+        let start = Instant::now();
+        loop {
+            tokio::time::sleep(Self::INTERVAL).await;
+            if self.is_due(free_memory(), start.elapsed()) {
+                trim();
+            }
+        }
+    }
+}
+
+/// Returns the free memory of the allocator in bytes; 0 if it does not report it.
+fn free_memory() -> usize {
+    #[cfg(not(target_env = "gnu"))]
+    return 0;
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers mallinfo(3)")]
+    // SAFETY: it returns numbers, and locks each heap. mallinfo2 needs glibc 2.33.
+    return unsafe { libc::mallinfo() }.fordblks.cast_unsigned() as usize;
 }
 
 /// Makes a command start its program with the limit on open files and the `oom_score_adj` that zmtop was started with. Many programs close every descriptor

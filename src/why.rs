@@ -12,7 +12,8 @@
 //! # The event that is explained
 //! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
 //! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within a minute of
-//! a kill is a part of the kill. If a time was chosen, the nearest event within ten minutes, or else that moment.
+//! a kill is a part of the kill. A kill at the limit of a cgroup, which its owner can cause, displaces none of the machine's events
+//! of the day before. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
 //! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
@@ -58,6 +59,8 @@ const TOGETHER: Duration = Duration::from_secs(10);
 const AFTERMATH: Duration = Duration::from_secs(60);
 /// A danger or a stall is over after so much calm.
 const CALM: Duration = Duration::from_secs(30);
+/// Time for which a kill at the limit of a cgroup displaces no event of the machine.
+pub const DAY: Duration = Duration::from_secs(86_400);
 /// Share of the memory that is available below which memory was short at a reboot.
 pub const SHORT: f64 = 0.05;
 /// Maximum distance of an event from the chosen time to count as near it.
@@ -535,7 +538,14 @@ impl Why {
         let is_better = match (&self.best, self.at) {
             (None, _) => true,
             (Some((_, best)), Some(at)) => distance(event.time, at) < distance(best.event.time, at),
-            (Some((best, _)), None) => rank >= *best,
+            (Some((best, explained)), None) => {
+                let mut victims = explained.victims.iter().map(|victim| &victim.kill.event);
+                let is_of_machine = !victims.next().is_some_and(OomKill::is_of_cgroup);
+                let is_kept = is_of_machine && distance(event.time, explained.event.time) < DAY;
+                let kills = self.kills_of(episode);
+                let is_minor = kills.first().is_some_and(|kill| kill.event.is_of_cgroup());
+                rank > *best || rank == *best && !(is_kept && is_minor)
+            }
         };
         if is_better {
             let explained = self.explain(episode, is_short);

@@ -10,7 +10,6 @@ use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
 use crate::history::dangers::{Limit, is_short};
 use crate::model::Snapshot;
-use crate::model::kill::KillCause;
 use crate::record::{Incident, IncidentKind};
 use crate::text;
 use crate::units::{self, Units};
@@ -58,19 +57,8 @@ impl Incidents {
             // Kills that were kept from earlier runs are no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
-                // systemd-oomd kills a cgroup for the pressure in it.
-                let is_by_systemd = kill
-                    .event
-                    .daemon
-                    .as_ref()
-                    .is_some_and(|daemon| daemon.name.starts_with("systemd-oomd"));
-                let of_cgroup = kill.event.cause() == KillCause::Cgroup || is_by_systemd;
-                add(
-                    IncidentKind::Kill,
-                    format!("{}: {}", text.who(), text.why()),
-                    of_cgroup,
-                    false,
-                );
+                let text = format!("{}: {}", text.who(), text.why());
+                add(IncidentKind::Kill, text, kill.event.is_of_cgroup(), false);
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
-use crate::history::most::{LimitOf, ROOT, most_of};
+use crate::history::charged::{Charged, KINDS};
+use crate::history::most::{LimitOf, ROOT, most, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, DaemonKill, KillCause, OomKill, OomVictim, forget_kills};
@@ -55,7 +56,7 @@ pub struct Kill {
     pub known: Option<KnownVictim>,
     /// The cgroup that counted it (`memory.events`), if the log does not have the victim.
     pub cgroup: Option<Arc<[u8]>>,
-    /// The process or program that grew most below the same limit, if that is not the victim.
+    /// What grew most below the same limit, if that is not the victim: a process, a program or memory in no process.
     pub grower: Option<Grower>,
     /// The user has acknowledged it.
     pub is_seen: bool,
@@ -82,7 +83,7 @@ impl KnownVictim {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grower {
     pub key: RowKey,
-    /// The name of the process or the program, raw.
+    /// Its name, raw.
     pub name: Box<[u8]>,
     /// Its growth, and the time that it took.
     pub bytes: u64,
@@ -291,7 +292,10 @@ impl Kill {
         if let Some(grower) = &self.grower {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
             let name = text::cut(&grower.name, width);
-            let all = if pid.is_empty() { " (all its processes)" } else { "" };
+            let all = match &grower.key {
+                RowKey::Group(_) => " (all its processes)",
+                RowKey::Process(_) | RowKey::Part(_) => "",
+            };
             text.grower = format!("; {pid}{name}{all} had grown most");
             let (bytes, over) = (units::bytes(grower.bytes, units), units::span(grower.over));
             text.growth = format!(", +{bytes} in {over}");
@@ -409,7 +413,11 @@ impl From<KeptKill> for Kill {
             }),
             cgroup: kept.cgroup.map(Into::into),
             grower: kept.grower.map(|(id, name, bytes, over)| Grower {
-                key: id.map_or_else(|| RowKey::Group(program(&name)), RowKey::Process),
+                key: match (id, KINDS.iter().find(|kind| kind.label.as_bytes() == name)) {
+                    (Some(id), _) => RowKey::Process(id),
+                    (None, Some(kind)) => RowKey::Part(kind.clone()),
+                    (None, None) => RowKey::Group(program(&name)),
+                },
                 name: name.into(),
                 bytes,
                 over,
@@ -429,6 +437,7 @@ pub(super) struct KillWatch {
     ended: Vec<EndedProcess>,
     /// The figures of cgroups at two earlier moments, the older first.
     before: [(Duration, Figures); 2],
+    charged: Charged,
 }
 
 type Figures = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
@@ -477,6 +486,7 @@ impl KillWatch {
         let ended = self.ended.iter().map(|ended| ended.bytes);
         ended.sum::<usize>()
             + self.ended.capacity() * size_of::<EndedProcess>()
+            + self.charged.bytes()
             + self.kills.capacity() * size_of::<Kill>()
     }
 
@@ -706,6 +716,12 @@ impl History {
     pub(super) fn find_kills(&mut self, snapshot: &Snapshot) {
         self.add_kills(snapshot);
         self.complete_kills(snapshot);
+        self.kill_watch.charged.push(snapshot);
+    }
+
+    /// Returns the memory of limited cgroups that is in no process.
+    pub const fn charged(&self) -> &Charged {
+        &self.kill_watch.charged
     }
 
     fn add_kills(&mut self, snapshot: &Snapshot) {
@@ -772,7 +788,8 @@ impl History {
             .map_or([0.0; 2], |row| growth(row, self.started_at(id), now))
     }
 
-    /// Returns the process or program below the limit that grew most over one of the spans, unless that is the victim.
+    /// Returns the process, the program or the memory in no process that grew most below the limit over one of the spans, unless
+    /// that is the victim.
     fn grower(
         &self,
         snapshot: &Snapshot,
@@ -800,14 +817,18 @@ impl History {
         let programs = self.programs(|row| row.footprint().change_over(GROWTH_SPANS[span]));
         let programs =
             programs.filter(|(key, _)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none()));
-        let (key, bytes) = most_of(others, programs)?;
+        let (kinds, charged) = (KINDS.iter().cloned().map(RowKey::Part), &self.kill_watch.charged);
+        let path = limit_of.cgroup();
+        let in_none = path.map_or([0; 2], |path| charged.growth(snapshot, path, GROWTH_SPANS[span]));
+        let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));
+        let (key, bytes) = most(most_of(others, programs).into_iter().chain(in_none))?;
         let name: Box<[u8]> = match &key {
             RowKey::Process(id) => match snapshot.row(*id) {
                 Some(row) => row.facts.comm.clone(),
                 None => ended().find(|ended| ended.victim.id == *id)?.victim.facts.comm.clone(),
             },
             RowKey::Group(key) => key.label().into(),
-            RowKey::Part(_) => return None,
+            RowKey::Part(key) => key.name().into(),
         };
         let limit = victim.limit.as_ref();
         let size = limit.and_then(|limit| limit.size).or(snapshot.system.mem_total.ok());

@@ -40,6 +40,10 @@ macro_rules! cgroup_figures {
             /// File pages that were not used lately, which Kubernetes subtracts from `current` for its working set. Read with
             /// `reclaimable`. `inactive_file` of `memory.stat`.
             inactive_file: u64,
+            /// Shared memory and files in tmpfs. Read with `reclaimable`. `shmem` of `memory.stat`.
+            shmem: u64,
+            /// The kernel's memory and sockets: `current` − `anon` − `file` of `memory.stat`. Read with `reclaimable`.
+            kernel: u64,
             /// Major faults of its processes. Read with `reclaimable`. `pgmajfault` of `memory.stat`.
             major_faults: Count,
             /// Processes in it or below it that were killed because a limit was reached, or the machine's memory was full. In

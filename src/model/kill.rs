@@ -149,6 +149,12 @@ impl OomKill {
             (Err(_), None) => KillCause::Unknown,
         }
     }
+
+    /// Returns true if the owner of a cgroup can cause it: a limit was reached, or systemd-oomd acted for the pressure in a cgroup.
+    pub fn is_of_cgroup(&self) -> bool {
+        let mut daemon = self.daemon.iter();
+        self.cause() == KillCause::Cgroup || daemon.any(|daemon| daemon.name.starts_with("systemd-oomd"))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -108,7 +108,7 @@ impl SystemFile {
         let path = roots.proc.join(self.path());
         let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), buf).map_err(files::optional_reason);
         match self {
-            Self::Limit => limit(bytes.and_then(|bytes| {
+            Self::Limit => limit(&bytes.and_then(|bytes| {
                 let mounts = figures::mounts(roots)?;
                 let path = cgroup::charged(bytes, mounts.version)?;
                 Ok(figures::tightest(&mounts, path))
@@ -137,7 +137,7 @@ impl SystemFile {
             Self::Host => bytes.map_or_else(|_| update((), |_, ()| {}), host),
             Self::BootId => update(bytes.and_then(boot_id), |m, id| m.boot_id = id),
             // The bytes only name a cgroup; its figures are in other files.
-            Self::Limit => limit(bytes.and(Err(Missing::Unsupported))),
+            Self::Limit => limit(&bytes.and(Err(Missing::Unsupported))),
         }
     }
 }
@@ -146,9 +146,10 @@ fn update<T: Send + 'static>(value: T, set: fn(&mut Machine, T)) -> MachineUpdat
     Box::new(move |machine| set(machine, value))
 }
 
-fn limit(figures: Reading<CgroupFigures>) -> MachineUpdate {
-    let figures = figures.unwrap_or_else(CgroupFigures::missing);
-    update(figures, |m, figures| m.sample.limit = figures)
+fn limit(figures: &Reading<CgroupFigures>) -> MachineUpdate {
+    update(figures.unwrap_or_else(CgroupFigures::missing), |m, figures| {
+        m.sample.limit = figures;
+    })
 }
 
 fn host(name: &[u8]) -> MachineUpdate {

@@ -3,11 +3,9 @@
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rustix::process::{getegid, geteuid, getgid, getpid, getuid};
 
-use crate::own;
 use crate::proc::files;
 use crate::text;
 use crate::tui::app::Privilege;
@@ -154,39 +152,5 @@ pub(super) fn share_heaps(heaps: Heaps) {
         // If refused, zmtop only uses more memory.
         libc::mallopt(libc::M_ARENA_MAX, heaps as libc::c_int);
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
-    }
-}
-
-/// Returns memory to the kernel after most processes have ended. The allocator keeps it otherwise, because freed memory
-/// lies between memory in use.
-#[derive(Debug, Default)]
-pub struct GiveBack {
-    /// The maximum number of processes since memory was last returned.
-    most: usize,
-    due: Option<Duration>,
-}
-
-/// Minimum peak number of processes for returning memory. Each needs a few kilobytes.
-const MANY: usize = 1000;
-/// Delay before returning memory. It lets snapshots in use be freed and further processes end first.
-const PAUSE: Duration = Duration::from_secs(10);
-
-impl GiveBack {
-    /// Records the number of processes at `now`. Returns true if memory was returned to the kernel.
-    pub fn count(&mut self, processes: usize, now: Duration) -> bool {
-        self.most = self.most.max(processes);
-        if self.most < MANY || processes > self.most / 2 {
-            self.due = None;
-            return false;
-        }
-        if now < *self.due.get_or_insert(now + PAUSE) {
-            return false;
-        }
-        *self = Self {
-            most: processes,
-            due: None,
-        };
-        own::trim();
-        true
     }
 }

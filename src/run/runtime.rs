@@ -6,6 +6,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::process::{self, Heaps};
+use crate::own::GiveBack;
 
 /// Maximum number of threads for slow work of a fleet. One parses answers; the other looks up hosts, and makes snapshots and the history
 /// of the past.
@@ -37,15 +38,17 @@ pub(super) fn run_on<T, E: From<String>>(
     task: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     let runtime = builder.build().map_err(|error| not_started(&error))?;
-    let _handled = survive_large_files(&runtime).map_err(|error| not_started(&error))?;
+    let _handled = prepare(&runtime).map_err(|error| not_started(&error))?;
     let done = runtime.block_on(task);
     runtime.shutdown_background();
     done
 }
 
-/// Handles SIGXFSZ from now on: a write beyond the limit of file sizes then fails instead of ending the program.
-pub(super) fn survive_large_files(runtime: &Runtime) -> io::Result<Signal> {
+/// Returns freed memory to the kernel, and handles SIGXFSZ from now on: a write beyond the limit of file sizes then fails instead of
+/// ending the program.
+pub(super) fn prepare(runtime: &Runtime) -> io::Result<Signal> {
     let _entered = runtime.enter();
+    runtime.spawn(GiveBack::default().run());
     signal(SignalKind::from_raw(libc::SIGXFSZ))
 }
 

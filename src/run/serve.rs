@@ -21,7 +21,7 @@ use tokio::time::MissedTickBehavior;
 use super::black_box::{self, Outlets, RecordFeed};
 use super::messages::Messages;
 use super::privileges::{self, Account, Programs};
-use super::runtime::survive_large_files;
+use super::runtime::prepare;
 use super::takers::Looks;
 use super::{Failure, complain, load_settings, protect_aloud, sampler_options};
 use crate::alert::Alerts;
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         .build()
         .map_err(failed)?;
     let _messages = Messages::start().map_err(failed)?;
-    let _handled = survive_large_files(&runtime).map_err(failed)?;
+    let _handled = prepare(&runtime).map_err(failed)?;
     let by = args.by.unwrap_or(GroupBy::Command);
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));

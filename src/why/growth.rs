@@ -1,4 +1,5 @@
-//! Growth before a moment, of each process, program, user and part of the kernel's memory: its size and its start.
+//! Growth before a moment, of each process, program, user, part of the kernel's memory, and memory in no process: its size and its
+//! start.
 //!
 //! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that grew by 2 GB in the
 //! last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
@@ -10,6 +11,7 @@ use std::time::Duration;
 use super::explanation::{Grower, MadeOf, Place, Rise};
 use crate::account::SLAB;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
+use crate::history::charged::{self, KINDS};
 use crate::history::most::LimitOf;
 use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
@@ -92,10 +94,15 @@ impl Moment<'_> {
         self.history.get(id).or_else(ended)
     }
 
+    /// Returns the time from the first snapshot to the moment.
+    fn recorded(&self) -> Option<Duration> {
+        self.history.since().map(|since| self.at().saturating_sub(since))
+    }
+
     /// Returns true if a process of that age at the moment started during the recording, or just before it.
     fn is_recorded(&self, age: Duration) -> bool {
-        let recorded = self.history.since().map(|since| self.at().saturating_sub(since));
-        recorded.is_some_and(|recorded| age <= recorded + self.snapshot.interval * 2)
+        self.recorded()
+            .is_some_and(|recorded| age <= recorded + self.snapshot.interval * 2)
     }
 
     /// Returns the growth of a row in a window before the moment. It started `age` before, if that is known.
@@ -103,7 +110,7 @@ impl Moment<'_> {
         let bands = view.bands(self.at(), window, COLUMNS);
         let known = bands.iter().flatten();
         let last = known.clone().next_back()?;
-        let recorded = self.at().saturating_sub(self.history.since()?);
+        let recorded = self.recorded()?;
         let seen = self.at().saturating_sub(view.start()?);
         let slack = self.snapshot.interval * 2;
         let is_new = match age {
@@ -111,10 +118,27 @@ impl Moment<'_> {
             None => seen + slack < recorded && seen < window,
         };
         let from = if is_new { 0 } else { known.map(|band| band.min).min()? };
-        let grown = last.last.saturating_sub(from) as f64;
-        let since = |share: f64| self.last_below(view, (from as f64 + grown * share) as u64, window);
+        let seen = if is_new { age.unwrap_or(seen) } else { seen };
+        let since = |bytes| self.last_below(view, bytes, window);
+        Some(self.rise_between([from, last.last], window, seen, is_new, since))
+    }
+
+    /// Returns the growth from and to these bytes in a window. The row was `seen` for so long; if it `is_new`, it is that old. `since` returns the
+    /// time since the last value of at most so many bytes.
+    fn rise_between(
+        &self,
+        [from, to]: [u64; 2],
+        window: Duration,
+        seen: Duration,
+        is_new: bool,
+        since: impl Fn(u64) -> Option<Duration>,
+    ) -> Rise {
+        let recorded = self.recorded().unwrap_or_default();
+        let slack = self.snapshot.interval * 2;
+        let grown = to.saturating_sub(from) as f64;
+        let since = |share: f64| since((from as f64 + grown * share) as u64);
         let onset = since(ONSET).unwrap_or(window);
-        let all = if is_new { age.unwrap_or(seen) } else { onset.min(seen) };
+        let all = if is_new { seen } else { onset.min(seen) };
         let rest = since(DONE).unwrap_or(all).min(all);
         // Even growth is nearly done for a while, too, and rest of an interval may be none.
         let rest = if rest <= (all / 8).max(self.snapshot.interval) {
@@ -122,14 +146,14 @@ impl Moment<'_> {
         } else {
             rest
         };
-        Some(Rise {
+        Rise {
             from,
-            to: last.last,
+            to,
             over: all.saturating_sub(rest).max(self.snapshot.interval),
             rest,
             is_cut: !is_new && onset >= recorded.saturating_sub(slack) && recorded < window,
             is_new,
-        })
+        }
     }
 
     /// Returns the time from the last value of at most `bytes` to the moment, within `most`, at the resolution of the series.
@@ -149,13 +173,48 @@ impl Moment<'_> {
     /// Returns the growth over the window with the highest weight, and that weight.
     fn best(&self, row: &RowHistory, age: Option<Duration>) -> Option<(Rise, f64)> {
         let view = row.footprint();
-        let all = WINDOWS.into_iter().filter_map(|(window, weight)| {
-            let rise = self.rise_of(view, age, window)?;
-            // A row that rested for most of the time did not use the last memory.
-            let rested = rise.rest.as_secs_f64() / (rise.over + rise.rest).as_secs_f64();
-            Some((rise, rise.bytes() as f64 * weight * (1.0 - rested).max(RESTED)))
+        best(|window| self.rise_of(view, age, window))
+    }
+
+    /// Returns the memory in no process of the cgroup at `path`.
+    fn in_no_process(&self, path: &[u8]) -> Vec<Candidate> {
+        let all = charged::in_no_process(self.snapshot, path, None);
+        let kinds = all.into_iter().zip(&KINDS).enumerate();
+        let candidates = kinds.filter_map(|(kind, ((most, to), key))| {
+            let values = self.history.charged().values(path, kind, self.at());
+            let (rise, score) = best(|window| {
+                let within = values
+                    .clone()
+                    .take_while(|(time, _)| self.at().saturating_sub(*time) <= window);
+                let least = within.clone().map(|(_, bytes)| bytes).min()?;
+                // Growth of what processes map is theirs.
+                let from = least.max(to.saturating_sub(most)).min(to);
+                let seen = within.clone().last().map(|(time, _)| self.at().saturating_sub(time));
+                // Between two values, it grew evenly.
+                let since = |bytes| {
+                    let mut newer = (self.at(), to);
+                    let older = within.clone().find(|value| {
+                        let is_below = value.1 <= bytes;
+                        newer = if is_below { newer } else { *value };
+                        is_below
+                    })?;
+                    let grown = bytes.saturating_sub(older.1) as f64 / newer.1.saturating_sub(older.1).max(1) as f64;
+                    let reached = older.0 + newer.0.saturating_sub(older.0).mul_f64(grown.min(1.0));
+                    Some(self.at().saturating_sub(reached))
+                };
+                Some(self.rise_between([from, to], window, seen?, false, since))
+            })?;
+            Some(Candidate {
+                key: RowKey::Part(key.clone()),
+                rise,
+                score,
+                facts: None,
+                verdict: Verdict::Steady,
+                ended: None,
+                members: Vec::new(),
+            })
         });
-        all.reduce(|best, one| if one.1 > best.1 { one } else { best })
+        candidates.collect()
     }
 
     fn candidate(&self, sample: &ProcessSample) -> Option<Candidate> {
@@ -298,6 +357,9 @@ impl Moment<'_> {
             });
             all.extend(parts.collect::<Vec<_>>());
         }
+        if let LimitOf::Cgroup(path) = self.limit_of {
+            all.extend(self.in_no_process(path));
+        }
         order::sort_by(&mut all, |a, b| {
             b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key))
         });
@@ -386,6 +448,17 @@ impl Moment<'_> {
         let before = bands.iter().take(2).flatten().next()?.min;
         Some(now - before.cast_signed())
     }
+}
+
+/// Returns the growth over the window with the highest weight, and that weight.
+fn best(rise: impl Fn(Duration) -> Option<Rise>) -> Option<(Rise, f64)> {
+    let all = WINDOWS.into_iter().filter_map(|(window, weight)| {
+        let rise = rise(window)?;
+        // A row that rested for most of the time did not use the last memory.
+        let rested = rise.rest.as_secs_f64() / (rise.over + rise.rest).as_secs_f64();
+        Some((rise, rise.bytes() as f64 * weight * (1.0 - rested).max(RESTED)))
+    });
+    all.reduce(|best, one| if one.1 > best.1 { one } else { best })
 }
 
 /// The memory of a process, in bytes.

@@ -2,30 +2,29 @@
 
 use std::time::Duration;
 
-use zmtop::run::process::GiveBack;
+use zmtop::own::GiveBack;
 
 #[test]
-fn memory_goes_back_once_most_have_ended() {
+fn free_memory_goes_back_if_it_is_much_or_old() {
     let mut memory = GiveBack::default();
-    // The second, the processes, and if memory is given back then.
+    // The minute, the free memory in MiB, and if it goes back then.
     let cases = [
-        (0, 300, false),
-        (20, 10_000, false),
-        (21, 6000, false),
-        (22, 5000, false),
-        // It was a moment's dip.
-        (23, 5001, false),
-        (24, 400, false),
-        (33, 390, false),
-        (34, 390, true),
-        (60, 100, false),
-        (90, 100, false),
+        (1, 1, false),
+        (2, 3, true),
+        // The allocator counts it as free, returned or not.
+        (3, 3, false),
+        (4, 4, false),
+        // It is in use again, and free once more.
+        (5, 1, false),
+        (6, 2, false),
+        (7, 9, true),
+        (8, 10, false),
+        (66, 10, false),
+        (67, 10, true),
+        (68, 10, false),
     ];
-    for (second, processes, expected) in cases {
-        assert_eq!(
-            memory.count(processes, Duration::from_secs(second)),
-            expected,
-            "{second}"
-        );
+    for (minute, free, expected) in cases {
+        let is_due = memory.is_due(free << 20, Duration::from_secs(60 * minute));
+        assert_eq!(is_due, expected, "{minute}");
     }
 }

@@ -266,6 +266,55 @@ fn a_bystander_is_named_as_such() {
 }
 
 #[test]
+fn shared_memory_that_no_process_maps_makes_the_victim_a_bystander() {
+    let rows = |second| {
+        let mut database = holding(7, "database", "/shop", 60 + later(second) / 6);
+        database.walk.as_mut().unwrap().memory.pss_shmem = Ok(0);
+        vec![database]
+    };
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop")));
+    for (second, snapshot) in snapshots.iter_mut().enumerate() {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        (figures.shmem, figures.kernel) = (Ok((1 + later(second as u64) / 2) * MIB), Ok(MIB));
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+    }
+    let found = explain(snapshots, None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Bystander);
+    let text = text(&found);
+    for part in [
+        "The victim was a bystander: it had grown by 19.0M in ",
+        "What had grown was shared memory and tmpfs: from 1.0M to 60.0M in ",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
+    // The hours of the kill of the machine and of the one in the cgroup, and the victim that is explained.
+    for (hours, expected) in [([1, 20], b"first"), ([1, 26], b"other"), ([20, 1], b"first")] {
+        let [machine_at, cgroup_at] = hours.map(|hour: u64| hour * 3600);
+        let mut kills = [
+            killed(machine_at, 1, 7, "first", 80, None),
+            killed(cgroup_at, 2, 8, "other", 80, Some("/shop")),
+        ];
+        kills.sort_by_key(|kill| kill.time);
+        let snapshots = (0..30 * 30).map(|step| {
+            let second = step * 120;
+            let mut snap = machine(second, vec![holding(9, "calm", "/shop", 9)]);
+            let past = kills
+                .iter()
+                .filter(|kill| kill.monotonic().is_some_and(|at| at.as_secs() <= second));
+            snap.oom_kills = past.cloned().collect();
+            snap
+        });
+        let found = explain(snapshots, None).unwrap();
+        assert_eq!(&*found.event.who, expected, "{hours:?}");
+        assert_eq!(found.others.len(), 1);
+    }
+}
+
+#[test]
 fn many_small_processes_and_one_that_lived_for_seconds_are_named() {
     let workers = |second| {
         let workers = (20..30).map(|pid| holding(pid, "worker", "/", 10 + later(second) / 2));
@@ -403,6 +452,12 @@ fn a_kill_before_a_reboot_is_what_happened_and_the_reboot_is_another_event() {
     );
 }
 
+/// A kill because the machine's memory was full.
+fn full_machine() -> Vec<Snapshot> {
+    let rows = |second| vec![holding(7, "bulk", "/", 20 + 6 * later(second))];
+    with_kill(rows, &killed(120, 1, 7, "bulk", 740, None))
+}
+
 /// These snapshots, as if the machine had booted so many seconds later with that id.
 fn booted(id: &str, later: u64, snapshots: impl IntoIterator<Item = Snapshot>) -> Vec<Snapshot> {
     let moved = snapshots.into_iter().map(|mut snap| {
@@ -433,8 +488,10 @@ fn black_box(home: &Path, boots: &[(Vec<Snapshot>, bool)]) {
                 .oom_kills
                 .iter()
                 .skip(at.checked_sub(1).map_or(0, |at| boot[at].oom_kills.len()));
-            let kills =
-                kills.map(|kill| Incident::new(kill.time, IncidentKind::Kill, "7 importer by the kernel".into()));
+            let kills = kills.map(|kill| {
+                let incident = Incident::new(kill.time, IncidentKind::Kill, "7 importer by the kernel".into());
+                incident.of_cgroup(kill.is_of_cgroup())
+            });
             writer.record(&Arc::new(snap.clone()), &kills.collect::<Vec<_>>());
         }
         if !is_sudden {
@@ -449,6 +506,7 @@ fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
     let calm = |id: &str, later| booted(id, later, calm(id, 0));
     let kill = || booted("one", 0, limit());
     let full = || booted("two", hours(3), filling("two"));
+    let of_machine = || booted("one", 0, full_machine());
     let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let this = || calm(this.trim(), hours(9));
     // The boots, whether each ended without warning, and how the explanation begins.
@@ -505,6 +563,16 @@ fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
             vec![(kill(), true), (this(), true)],
             "OOM kill",
             "Other events: reboot without warning at",
+        ),
+        (
+            "a kill of the machine, and one in a cgroup hours later",
+            vec![
+                (of_machine(), false),
+                (booted("two", hours(4), limit()), false),
+                (this(), false),
+            ],
+            "OOM kill",
+            "killed bulk",
         ),
         ("only this boot", vec![(this(), true)], "nothing happened", ""),
         (

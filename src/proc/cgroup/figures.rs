@@ -142,6 +142,9 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let get = |name: &[u8]| value(stat?, &stat_name(version, name));
     figures.reclaimable = reclaimable(get);
     figures.inactive_file = get(b"inactive_file");
+    figures.shmem = get(b"shmem");
+    let (current, user) = (figures.current, || Ok(get(b"anon")?.saturating_add(get(b"file")?)));
+    figures.kernel = user().and_then(|user: u64| Ok(current?.saturating_sub(user)));
     figures.major_faults = get(b"pgmajfault").map(Count);
     let events: &[u8] = match version {
         Version::V1 => b"memory.oom_control",

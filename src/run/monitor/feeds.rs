@@ -18,7 +18,6 @@ use crate::engine::{Engine, SharedState};
 use crate::history::HistoryConfig;
 use crate::model::{FleetStatus, Snapshot};
 use crate::run::alert::Notifier;
-use crate::run::process::GiveBack;
 use crate::run::terminal;
 use crate::sampler::{self, Handle, Options, Wanted};
 use crate::tui::Event;
@@ -195,9 +194,7 @@ pub(super) fn on_snapshot(
     send: SyncSender<Input>,
     notices: Arc<Notices>,
 ) -> impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static {
-    let mut memory = GiveBack::default();
     move |snapshot, events| {
-        memory.count(snapshot.rows().len(), snapshot.monotonic);
         for event in events {
             if notifiers.notify(event, &snapshot.host) {
                 notices.bell.store(true, Ordering::SeqCst);

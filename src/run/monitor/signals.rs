@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{End, Input};
-use crate::run::runtime::survive_large_files;
+use crate::run::runtime::prepare;
 use crate::run::terminal;
 use crate::sampler::callers;
 
@@ -47,7 +47,7 @@ fn force(ended: &AtomicBool, code: i32) {
 /// Ends, stops and continues the monitor on signals.
 pub(super) fn watch(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     terminal::leave_on_faults()?;
-    let _handled = survive_large_files(runtime)?;
+    let _handled = prepare(runtime)?;
     for number in ENDING.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
         let (send, ended) = (send.clone(), ended.clone());
         let is_typed = [libc::SIGINT, libc::SIGQUIT].contains(&number);

@@ -83,7 +83,7 @@ impl Cgroup {
         (extent.limits || extent.usage).then_some(extent)
     }
 
-    fn set(&mut self, figures: CgroupFigures, extent: Extent, now: Duration) {
+    fn set(&mut self, figures: &CgroupFigures, extent: Extent, now: Duration) {
         if extent.limits {
             self.limits_at = Some(now);
         }
@@ -91,7 +91,7 @@ impl Cgroup {
             self.is_moving = figures.is_near_limit() || figures.current != self.figures.current;
             self.at = Some(now);
         }
-        (self.figures, self.job) = (figures, None);
+        (self.figures, self.job) = (*figures, None);
     }
 }
 
@@ -191,7 +191,7 @@ impl Cgroups {
                             if cgroup.figures != figures {
                                 scanner.cgroups.published = None;
                             }
-                            cgroup.set(figures, extent, scanner.now);
+                            cgroup.set(&figures, extent, scanner.now);
                         }
                     }
                 },

@@ -59,7 +59,9 @@ fn export(path: &Path) -> (Vec<Value>, Vec<String>) {
 fn lost(got: &Value, wanted: &Value) -> Option<String> {
     match (got, wanted) {
         (Value::Object(got), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
-            let lost = lost(got.get(key).unwrap_or(&Value::Null), wanted)?;
+            // The reasons of fields that came later; those of others would be missed as values.
+            let is_later = key == "unread" && wanted.is_null();
+            let lost = lost(got.get(key).filter(|_| !is_later).unwrap_or(&Value::Null), wanted)?;
             Some(format!(".{key}{lost}"))
         }),
         (Value::Array(got), Value::Array(wanted)) if got.len() == wanted.len() => {

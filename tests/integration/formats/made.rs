@@ -82,6 +82,8 @@ fn cgroup() -> CgroupFigures {
         high: Ok(Some(1 << 30)),
         reclaimable: Ok(1024),
         inactive_file: Ok(512),
+        shmem: Ok(128),
+        kernel: Ok(64),
         major_faults: Ok(Count(7)),
         oom_kills: Ok(Count(2)),
         throttled: Ok(Count(4)),

@@ -389,7 +389,8 @@ fn a_recording_cut_at_any_byte_has_all_whole_lines() {
     let all = groups.concat();
     let bytes = written(&groups, &[]);
     let mut most = 0;
-    for cut in (HEADER + 1..bytes.len()).step_by(if long() { 1 } else { 13 }) {
+    let cuts = (HEADER + 1..bytes.len()).step_by(if long() { 1 } else { 13 });
+    for cut in cuts.chain([bytes.len() - 1]) {
         let (_folder, path) = file(&bytes[..cut]);
         let (read, faults) = read(Source::open(&path).unwrap());
         assert_eq!(seconds(&read), seconds(&all)[..read.len()], "cut at {cut}: {faults:?}");

@@ -141,6 +141,73 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
     assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 7), "{grower:?}");
 }
 
+/// A cgroup with a limit of 150 MiB and so many MiB of shared memory and of the kernel's.
+fn charged(snap: &mut Snapshot, shmem: u64, kernel: u64) {
+    let figures = CgroupFigures {
+        limit: Ok(Some(150 * MIB)),
+        shmem: Ok(shmem * MIB),
+        kernel: Ok(kernel * MIB),
+        ..CgroupFigures::missing(Missing::Unsupported)
+    };
+    snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+}
+
+#[test]
+fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
+    const ALONE: &str = "and it had 40.0M of it";
+    type At = fn(u64) -> u64;
+    // Its shared memory and the kernel's, what another process maps of the former, and the end of the text.
+    let cases: [(&str, [At; 3], &str); 6] = [
+        (
+            "shared memory",
+            [|s| s, |_| 5, |_| 0],
+            "; shared memory and tmpfs had grown most, +20.0M in 10s",
+        ),
+        (
+            "the kernel",
+            [|_| 5, |s| s, |_| 0],
+            "; the kernel's memory had grown most, +20.0M in 10s",
+        ),
+        (
+            "mapped",
+            [|s| s, |_| 5, |s| s],
+            "; 8 mapper had grown most, +10.0M in 10s",
+        ),
+        ("it rests", [|_| 60, |_| 5, |_| 0], ALONE),
+        ("it grows less than the victim", [|s| s / 8, |_| 5, |_| 0], ALONE),
+        (
+            "it went with the victim",
+            [|s| if s < 60 { s } else { 0 }, |_| 5, |_| 0],
+            "; shared memory and tmpfs had grown most, +19.0M in 10s",
+        ),
+    ];
+    for (name, [shmem, kernel, mapped], expected) in cases {
+        let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..=60 {
+            let mut mapper = holding(8, "mapper", "/shop", mapped(second));
+            mapper.walk.as_mut().unwrap().memory.pss_shmem = Ok(mapped(second) * MIB);
+            let mut victim = holding(7, "database", "/shop", 10 + second / 2);
+            victim.walk.as_mut().unwrap().memory.pss_shmem = Ok(0);
+            let rows = if second < 60 {
+                vec![victim, mapper]
+            } else {
+                vec![mapper]
+            };
+            let kills = if second < 60 {
+                &[][..]
+            } else {
+                std::slice::from_ref(&kill)
+            };
+            let mut snap = machine(second, rows, kills);
+            charged(&mut snap, shmem(second), kernel(second));
+            history.push(&snap);
+        }
+        let found = why(&history);
+        assert!(found.ends_with(expected), "{name}: {found}");
+    }
+}
+
 #[test]
 fn a_kill_without_a_report_names_the_victims_cgroup() {
     let mut kill = killed(60, 1, 7, "importer", 148, Some("/shop"));

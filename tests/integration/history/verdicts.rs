@@ -259,7 +259,8 @@ fn idle_processes_take_next_to_nothing() {
     for second in 0..400 {
         history.push(&at(second, all.clone()));
     }
-    assert!(history.bytes() < 2000 * 496, "{}", history.bytes() / 2000);
+    // Beside a few KiB for all.
+    assert!(history.bytes() < 2000 * 496 + 4096, "{}", history.bytes() / 2000);
 }
 
 #[test]
