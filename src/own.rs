@@ -6,12 +6,15 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::MlockAllFlags;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::proc::clock;
 
 /// The limit on open files before it was raised.
 static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
@@ -19,6 +22,8 @@ static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 static INITIAL_ADJ: OnceLock<String> = OnceLock::new();
 
 static IS_LOCKED: AtomicBool = AtomicBool::new(false);
+/// Held while pages are locked or unlocked.
+static LOCKING: Mutex<()> = Mutex::new(());
 
 const OOM_SCORE_ADJ: &str = "/proc/self/oom_score_adj";
 /// Interval at which new mappings are locked.
@@ -111,13 +116,19 @@ pub fn lock_memory() -> Result<(), String> {
     Ok(())
 }
 
-/// Locks the pages in use. Without ONFAULT, the kernel would allocate each page of the stack of each thread.
 fn lock() -> rustix::io::Result<()> {
+    let _locking = LOCKING.lock();
+    lock_pages()
+}
+
+/// Locks the pages in use. Without ONFAULT, the kernel would allocate each page of the stack of each thread.
+fn lock_pages() -> rustix::io::Result<()> {
     rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT)
 }
 
 /// Returns freed memory to the kernel.
 pub fn trim() {
+    let _locking = LOCKING.lock();
     let is_locked = IS_LOCKED.load(Ordering::Relaxed);
     // Locked pages cannot be returned, so unlock all.
     if is_locked {
@@ -130,57 +141,45 @@ pub fn trim() {
         libc::malloc_trim(0);
     }
     if is_locked {
-        let _ = lock();
+        let _ = lock_pages();
     }
 }
 
-/// Decides when freed memory goes back to the kernel. Memory in use lies between it, so that the allocator keeps what many processes
-/// needed once.
+/// Decides when to return freed memory to the kernel. The allocator keeps it between pieces in use, so that zmtop keeps what many
+/// processes needed once.
 #[derive(Debug, Default)]
 pub struct GiveBack {
-    /// The least free memory since the last return.
-    least: usize,
-    last: Duration,
+    /// The lowest RSS since memory was last returned, in bytes.
+    least: u64,
 }
 
 impl GiveBack {
     /// Interval at which to call [`Self::is_due`].
-    pub const INTERVAL: Duration = Duration::from_secs(60);
-    /// Free memory in bytes, beyond the least, that is returned.
-    const MUCH: usize = 2 << 20;
-    /// Time after which less is returned, too.
-    const LONGEST: Duration = Duration::from_secs(3600);
+    const INTERVAL: Duration = Duration::from_secs(60);
+    /// Growth of the RSS in bytes after which memory is returned.
+    const MUCH: u64 = 2 << 20;
 
-    /// Returns true if memory is to be returned at `now`. The allocator has `free` bytes, returned or not.
-    pub fn is_due(&mut self, free: usize, now: Duration) -> bool {
-        self.least = self.least.min(free);
-        let is_due = free >= self.least + Self::MUCH || now.saturating_sub(self.last) >= Self::LONGEST;
-        if is_due {
-            *self = Self { least: free, last: now };
-        }
-        is_due
+    /// Returns true if memory is to be returned.
+    pub fn is_due(&mut self, rss: u64) -> bool {
+        self.least = self.least.min(rss);
+        rss >= self.least + Self::MUCH
+    }
+
+    /// Sets the RSS after memory was returned.
+    pub const fn returned(&mut self, rss: u64) {
+        self.least = rss;
     }
 
     /// Returns memory whenever it is due.
     pub async fn run(mut self) {
-        let start = Instant::now();
         loop {
             tokio::time::sleep(Self::INTERVAL).await;
-            if self.is_due(free_memory(), start.elapsed()) {
+            if clock::own_rss().is_ok_and(|rss| self.is_due(rss)) {
                 trim();
+                self.returned(clock::own_rss().unwrap_or(0));
             }
         }
     }
-}
-
-/// Returns the free memory of the allocator in bytes; 0 if it does not report it.
-fn free_memory() -> usize {
-    #[cfg(not(target_env = "gnu"))]
-    return 0;
-    #[cfg(target_env = "gnu")]
-    #[expect(unsafe_code, reason = "no library offers mallinfo(3)")]
-    // SAFETY: it returns numbers, and locks each heap. mallinfo2 needs glibc 2.33.
-    return unsafe { libc::mallinfo() }.fordblks.cast_unsigned() as usize;
 }
 
 /// Makes a command start its program with the limit on open files and the `oom_score_adj` that zmtop was started with. Many programs close every descriptor

@@ -12,8 +12,8 @@
 //! # The event that is explained
 //! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
 //! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within a minute of
-//! a kill is a part of the kill. A kill at the limit of a cgroup, which its owner can cause, displaces none of the machine's events
-//! of the day before. If a time was chosen, the nearest event within ten minutes, or else that moment.
+//! a kill is a part of the kill. A kill at the limit of a cgroup, which its owner can cause, displaces no such event of the
+//! machine in the day before. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
 //! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
@@ -98,8 +98,8 @@ struct Episode {
     first_sign: Duration,
     last_sign: Duration,
     kills: Vec<KillKey>,
-    /// The memory of its largest victim so far.
-    largest: Option<u64>,
+    /// The weight of its main victim so far.
+    largest: Option<Weight>,
     danger: Option<Danger>,
     /// The time of its beginning, and its worst state.
     stall: Option<(Duration, Stall)>,
@@ -397,7 +397,7 @@ impl Why {
             } else {
                 self.moment_of(&kill, snapshot)
             };
-            let (moment, held) = (Arc::clone(moment), kill.held());
+            let (moment, held) = (Arc::clone(moment), Some(weight(&kill)));
             match &mut self.open {
                 Some(open) if is_with(open) => {
                     open.kills.push(key);
@@ -540,10 +540,10 @@ impl Why {
             (Some((_, best)), Some(at)) => distance(event.time, at) < distance(best.event.time, at),
             (Some((best, explained)), None) => {
                 let mut victims = explained.victims.iter().map(|victim| &victim.kill.event);
-                let is_of_machine = !victims.next().is_some_and(OomKill::is_of_cgroup);
+                let is_of_machine = victims.next().is_none_or(OomKill::is_of_machine);
                 let is_kept = is_of_machine && distance(event.time, explained.event.time) < DAY;
                 let kills = self.kills_of(episode);
-                let is_minor = kills.first().is_some_and(|kill| kill.event.is_of_cgroup());
+                let is_minor = kills.first().is_some_and(|kill| !kill.event.is_of_machine());
                 rank > *best || rank == *best && !(is_kept && is_minor)
             }
         };
@@ -558,7 +558,7 @@ impl Why {
         self.events.push_back(event);
     }
 
-    /// Returns the kills of an episode, with all that is known of them by now, the largest first.
+    /// Returns the kills of an episode, with all that is known of them by now: those of the machine, and the largest first.
     fn kills_of(&self, episode: &Episode) -> Vec<Kill> {
         let kills = self.history.kills();
         let mut kills: Vec<Kill> = kills
@@ -567,7 +567,7 @@ impl Why {
             .collect();
         // Of equal ones the first counts.
         kills.reverse();
-        order::sort_by(&mut kills, |a, b| b.held().cmp(&a.held()));
+        order::sort_by(&mut kills, |a, b| weight(b).cmp(&weight(a)));
         kills
     }
 
@@ -762,6 +762,14 @@ fn add_highest<'a>(list: &mut Vec<Exit>, more: impl Iterator<Item = &'a Exit>) {
     if list.len() > before {
         keep_highest(list, MAX_BRIEF_KEPT, |exit| (exit.uid, exit.own()));
     }
+}
+
+/// If it is the machine's, and the memory of the victim.
+type Weight = (bool, Option<u64>);
+
+/// Returns the weight of a kill. Of several, the heaviest is named.
+fn weight(kill: &Kill) -> Weight {
+    (kill.event.is_of_machine(), kill.held())
 }
 
 fn distance(one: SystemTime, other: SystemTime) -> Duration {

@@ -38,7 +38,7 @@ static STUCK: Mutex<Vec<(Pid, u32)>> = Mutex::new(Vec::new());
 /// for at most about `limit` and half a second in that case. Also returns the CPU time of this thread and of the child.
 ///
 /// # Errors
-/// Those of `read` and of fork. [`Missing::TimedOut`] after `limit`, while an earlier read for the same user waits, or while
+/// The errors of `read` and of fork. [`Missing::TimedOut`] after `limit`, while an earlier read for the same user waits, or while
 /// [`MAX_STUCK`] children wait. [`Missing::Malformed`] if the answer is too large. [`Missing::Gone`] if the child ended early.
 pub fn run<T: Serialize + DeserializeOwned>(
     folder: &Path,

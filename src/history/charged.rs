@@ -1,150 +1,223 @@
-//! Memory that cgroups are charged for and that is in no process: shared memory and tmpfs that nobody maps, and the kernel's memory.
+//! Memory that cgroups are charged for and that is in no process: shared memory and tmpfs that nobody maps, and kernel memory.
 //!
-//! If it fills a cgroup, no process has grown. The cgroups with a limit are remembered for ten minutes, so that an OOM kill is
-//! not put down to a process.
+//! If it fills a cgroup, no process has grown. The figures of cgroups with a limit are remembered for ten minutes, so that an OOM
+//! kill is not put down to a process.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::SHMEM;
-use crate::account::headroom::is_within;
 use crate::group::PartKey;
 use crate::model::CgroupFigures;
 use crate::model::snapshot::Snapshot;
 
-/// Time between two values that are remembered, and their number.
-const STEP: Duration = Duration::from_secs(20);
-const VALUES: usize = 31;
-/// Maximum number of cgroups that are remembered, those with most of it.
-const MAX_CGROUPS: usize = 256;
-/// Minimum share of the limit to be remembered.
-const MIN_SHARE: u64 = 1024;
+/// Time for which figures are remembered, and for which most of them are.
+const SPAN: Duration = Duration::from_secs(600);
+const FINE_SPAN: Duration = Duration::from_secs(20);
+/// Time between two values within [`FINE_SPAN`], and before.
+const FINE_STEP: Duration = Duration::from_secs(2);
+const COARSE_STEP: Duration = Duration::from_secs(20);
+/// Maximum number of values of a cgroup. Some 40 are needed.
+const MAX_VALUES: usize = 64;
+/// Maximum number of cgroups, those with the largest share of their limit.
+const MAX_CGROUPS: usize = 4096;
+/// Time for which a removed cgroup is remembered.
+const REMOVED: Duration = Duration::from_secs(60);
+/// Inverse of the share of the growth of shared memory that processes may map.
+const MAPPED_SHARE: u64 = 4;
 
 /// The kinds of such memory.
 pub static KINDS: [PartKey; 2] = [
     PartKey::whole(SHMEM, "shared memory and tmpfs"),
-    PartKey::whole("kernel", "the kernel's memory"),
+    PartKey::whole("kernel_unreclaimable", "kernel memory"),
 ];
 
-/// Returns the bytes of each of [`KINDS`].
-fn bytes_of(figures: &CgroupFigures) -> [u64; 2] {
-    [figures.shmem, figures.kernel].map(|bytes| bytes.unwrap_or(0))
+/// The figures of a cgroup at a time, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    pub at: Duration,
+    /// Of each of [`KINDS`].
+    bytes: [u64; 2],
+    /// File pages and shared memory that processes map.
+    mapped: u64,
 }
 
-/// The path of a cgroup, and the bytes of each of [`KINDS`].
-type Charge = (Arc<[u8]>, [u64; 2]);
+impl Value {
+    /// Returns `None` unless the figures are known.
+    fn of(figures: &CgroupFigures, at: Duration) -> Option<Self> {
+        Some(Self {
+            at,
+            bytes: [figures.shmem.ok()?, figures.kernel.unwrap_or(0)],
+            mapped: figures.file_mapped.ok()?,
+        })
+    }
 
-/// The values of one moment.
-#[derive(Clone, Debug)]
-struct Moment {
-    at: Duration,
-    /// In order of path.
-    cgroups: Box<[Charge]>,
-    /// There were more of them.
-    is_cut: bool,
-}
+    /// Returns the bytes of a kind.
+    pub const fn bytes(&self, kind: usize) -> u64 {
+        self.bytes[kind]
+    }
 
-impl Moment {
-    fn of(snapshot: &Snapshot) -> Self {
-        let mut cgroups: Vec<Charge> = snapshot
-            .cgroups
-            .iter()
-            .filter_map(|(path, figures)| {
-                let (limit, _) = figures.ceiling()?;
-                let bytes = bytes_of(figures);
-                let is_large = bytes[0].max(bytes[1]) >= (limit / MIN_SHARE).max(1);
-                is_large.then(|| (Arc::clone(path), bytes))
-            })
-            .collect();
-        let is_cut = cgroups.len() > MAX_CGROUPS;
-        if is_cut {
-            cgroups.sort_unstable_by_key(|(_, bytes)| std::cmp::Reverse(bytes[0].max(bytes[1])));
-            cgroups.truncate(MAX_CGROUPS);
-            cgroups.sort_unstable();
-        }
+    const fn is_same(&self, other: &Self) -> bool {
+        self.bytes[0] == other.bytes[0] && self.bytes[1] == other.bytes[1] && self.mapped == other.mapped
+    }
+
+    /// Returns the value at a time between two, as if it had changed evenly.
+    fn between(older: &Self, newer: &Self, at: Duration) -> Self {
+        let share = share(
+            at.saturating_sub(older.at).as_nanos(),
+            newer.at.saturating_sub(older.at).as_nanos(),
+        );
+        let mix = |older: u64, newer: u64| (older as f64 + (newer as f64 - older as f64) * share) as u64;
         Self {
-            at: snapshot.monotonic,
-            cgroups: cgroups.into(),
-            is_cut,
-        }
-    }
-
-    /// Returns the values of a cgroup, 0 if they were small; `None` if that is not known.
-    fn get(&self, path: &[u8]) -> Option<[u64; 2]> {
-        match self.cgroups.binary_search_by(|(known, _)| (**known).cmp(path)) {
-            Ok(at) => Some(self.cgroups[at].1),
-            Err(_) => (!self.is_cut).then_some([0; 2]),
+            at,
+            bytes: [0, 1].map(|kind| mix(older.bytes[kind], newer.bytes[kind])),
+            mapped: mix(older.mapped, newer.mapped),
         }
     }
 }
 
-/// The memory of limited cgroups that is in no process, over the last ten minutes.
+fn share(part: u128, whole: u128) -> f64 {
+    (part as f64 / whole.max(1) as f64).min(1.0)
+}
+
+/// The past of one cgroup.
+#[derive(Clone, Debug, Default)]
+struct Series {
+    /// The oldest first.
+    values: VecDeque<Value>,
+    /// The used share of its limit.
+    used: f64,
+}
+
+impl Series {
+    fn push(&mut self, value: Value) {
+        // Equal values need only the first and the last.
+        let mut newest = self.values.iter().rev();
+        let is_same = newest.by_ref().take(2).filter(|last| last.is_same(&value)).count() == 2;
+        if is_same && let Some(last) = self.values.back_mut() {
+            *last = value;
+            return;
+        }
+        self.values.push_back(value);
+        if self.values.len() > MAX_VALUES {
+            self.thin_out(value.at);
+        }
+    }
+
+    fn thin_out(&mut self, now: Duration) {
+        let all = std::mem::take(&mut self.values);
+        for (place, value) in all.iter().enumerate() {
+            let age = now.saturating_sub(value.at);
+            let step = if age <= FINE_SPAN { FINE_STEP } else { COARSE_STEP };
+            let next = all.get(place + 1).map_or(Duration::MAX, |next| next.at);
+            let is_needed = |last: &Value| next.saturating_sub(last.at) >= step;
+            if age <= SPAN && self.values.back().is_none_or(is_needed) {
+                self.values.push_back(*value);
+            }
+        }
+    }
+}
+
+/// The memory of limited cgroups that may be in no process, over the last ten minutes.
 #[derive(Clone, Debug, Default)]
 pub struct Charged {
-    /// The oldest first.
-    moments: VecDeque<Moment>,
-    /// The last snapshot's.
-    last: Option<Moment>,
+    cgroups: HashMap<Arc<[u8]>, Series>,
 }
 
 impl Charged {
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
-        let now = Moment::of(snapshot);
-        let is_due = |last: &Moment| now.at.saturating_sub(last.at) >= STEP;
-        if self.moments.back().is_none_or(is_due) {
-            if self.moments.len() == VALUES {
-                self.moments.pop_front();
+        let now = snapshot.monotonic;
+        for (path, figures) in snapshot.cgroups.iter() {
+            if let Some((limit, _)) = figures.ceiling()
+                && let Some(value) = Value::of(figures, now)
+            {
+                let series = self.cgroups.entry(Arc::clone(path)).or_default();
+                series.used = figures.current.unwrap_or(0) as f64 / limit.max(1) as f64;
+                series.push(value);
             }
-            self.moments.push_back(now.clone());
         }
-        self.last = Some(now);
+        self.cgroups.retain(|_, series| {
+            series
+                .values
+                .back()
+                .is_some_and(|last| now.saturating_sub(last.at) <= REMOVED)
+        });
+        if self.cgroups.len() > MAX_CGROUPS {
+            let mut used: Vec<f64> = self.cgroups.values().map(|series| series.used).collect();
+            let (_, least, _) = used.select_nth_unstable_by(MAX_CGROUPS, |a, b| b.total_cmp(a));
+            let least = *least;
+            self.cgroups.retain(|_, series| series.used > least);
+        }
     }
 
     /// Returns the memory that it needs, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let of_each = |moment: &Moment| size_of::<Moment>() + size_of_val(&*moment.cgroups);
-        self.moments.iter().chain(&self.last).map(of_each).sum()
+        let entry = size_of::<(Arc<[u8]>, Series)>();
+        let of_each = self
+            .cgroups
+            .iter()
+            .map(|(path, series)| entry + path.len() + series.values.capacity() * size_of::<Value>());
+        of_each.sum()
     }
 
-    /// Returns the values of one of [`KINDS`] from `at` back, with their times, in bytes, the newest first.
-    pub fn values<'a>(
-        &'a self,
-        path: &'a [u8],
-        kind: usize,
-        at: Duration,
-    ) -> impl Iterator<Item = (Duration, u64)> + Clone + 'a {
-        let newest = self.last.iter().chain(self.moments.iter().rev());
-        let values = newest.map_while(move |moment| Some((moment.at, moment.get(path)?[kind])));
-        values.filter(move |(time, _)| *time <= at)
+    /// Returns the cgroup at `path`, or else the closest one above it that has a limit.
+    pub fn limited<'a>(&self, mut path: &'a [u8]) -> Option<&'a [u8]> {
+        while !self.cgroups.contains_key(path) {
+            let end = path.iter().rposition(|byte| *byte == b'/').filter(|end| *end > 0)?;
+            path = &path[..end];
+        }
+        Some(path)
     }
 
-    /// Returns the growth of each of [`KINDS`] within `span`, in bytes. What the cgroup had in the snapshot before counts, too: the memory of a
-    /// process that was killed is gone.
+    /// Returns the values of a cgroup in the time `span` before `at`, the newest first, with one for the beginning of that time.
+    pub fn values(&self, path: &[u8], at: Duration, span: Duration) -> Vec<Value> {
+        let begin = at.saturating_sub(span);
+        let mut found: Vec<Value> = Vec::new();
+        let all = self.cgroups.get(path).map(|series| series.values.iter().rev());
+        for value in all.into_iter().flatten().filter(|value| value.at <= at) {
+            if value.at < begin {
+                found.extend(found.last().copied().map(|newer| Value::between(value, &newer, begin)));
+                break;
+            }
+            found.push(*value);
+        }
+        found
+    }
+
+    /// Returns the growth of each of [`KINDS`] within `span` before this snapshot, in bytes. What the cgroup had in the snapshot before
+    /// counts, too: the memory of a process that was killed is gone.
     pub(super) fn growth(&self, snapshot: &Snapshot, path: &[u8], span: Duration) -> [u64; 2] {
-        let now = snapshot.monotonic;
-        let most = in_no_process(snapshot, path, self.last.as_ref().and_then(|last| last.get(path)));
-        [0, 1].map(|kind| {
-            let within = self
-                .values(path, kind, now)
-                .take_while(|(at, _)| now.saturating_sub(*at) <= span + STEP);
-            let least = within.map(|(_, bytes)| bytes).min();
-            least.map_or(0, |least| most[kind].1.saturating_sub(least).min(most[kind].0))
-        })
+        let grown = || {
+            let (path, now) = (self.limited(path)?, snapshot.monotonic);
+            let mut values = self.values(path, now, span);
+            let figures = snapshot.cgroups.get(path);
+            values.splice(..0, figures.and_then(|figures| Value::of(figures, now)));
+            Some([0, 1].map(|kind| {
+                let grown = |place: usize| {
+                    let (last, earlier) = values.get(place..)?.split_first()?;
+                    Some(last.bytes(kind) - growth(kind, last, earlier)?)
+                };
+                grown(0).max(grown(1)).unwrap_or(0)
+            }))
+        };
+        grown().unwrap_or_default()
     }
 }
 
-/// Returns how much of each of [`KINDS`] is in no process, at least, and all of it, in bytes: what the cgroup has now, or had `before` if that was more.
-pub fn in_no_process(snapshot: &Snapshot, path: &[u8], before: Option<[u64; 2]>) -> [(u64, u64); 2] {
-    let now = snapshot.cgroups.get(path).map_or([0; 2], bytes_of);
-    let before = before.unwrap_or_default();
-    let [shmem, kernel] = [0, 1].map(|kind| now[kind].max(before[kind]));
-    let below = snapshot.rows().iter().filter(|row| {
-        let own = row.facts.cgroup.as_deref();
-        own.is_ok_and(|own| is_within(own, path)) && row.shares_mm.is_none()
-    });
-    // What a process maps is not known before it is read.
-    let mapped = below.map(|row| row.memory().and_then(|memory| memory.pss_shmem).unwrap_or(row.stat.rss));
-    let mapped = mapped.fold(0, u64::saturating_add);
-    [(shmem.saturating_sub(mapped), shmem), (kernel, kernel)]
+/// Returns the least bytes of a kind among earlier values, from which it grew to `last`; `None` if processes map the growth.
+pub fn growth(kind: usize, last: &Value, earlier: &[Value]) -> Option<u64> {
+    let least = earlier.iter().min_by_key(|value| value.bytes(kind))?;
+    let grown = last.bytes(kind).checked_sub(least.bytes(kind))?;
+    let mapped = last.mapped.saturating_sub(least.mapped);
+    (kind > 0 || mapped <= grown / MAPPED_SHARE).then_some(least.bytes(kind))
+}
+
+/// Returns the time at which a kind grew beyond `bytes` for the last time, as if it had changed evenly between two values.
+pub fn passed(kind: usize, bytes: u64, values: &[Value]) -> Option<Duration> {
+    let last = values.iter().position(|value| value.bytes(kind) <= bytes)?;
+    let (older, newer) = (&values[last], &values[last.saturating_sub(1)]);
+    let grown = newer.bytes(kind).saturating_sub(older.bytes(kind));
+    let share = share((bytes - older.bytes(kind)).into(), grown.into());
+    Some(older.at + newer.at.saturating_sub(older.at).mul_f64(share))
 }

@@ -84,8 +84,8 @@ const MAX_EMPTY: usize = 1024;
 /// Time for which the memory of a group may seem to have fallen. If a program moves its memory from process to process by fork(2), no
 /// listed process has it at times, or one that was not read yet.
 const HOLD: Duration = Duration::from_secs(5);
-/// Inverse of the minimum share by which memory must fall to be held. A part that moves may be small, and grow.
-const HELD_SHARE: u64 = 64;
+/// Inverse of the minimum share by which memory must fall to be held.
+const HELD_SHARE: u64 = 8;
 /// Time for which a group without members is kept: a nightly job is recognized even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
 

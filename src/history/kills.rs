@@ -56,7 +56,7 @@ pub struct Kill {
     pub known: Option<KnownVictim>,
     /// The cgroup that counted it (`memory.events`), if the log does not have the victim.
     pub cgroup: Option<Arc<[u8]>>,
-    /// What grew most below the same limit, if that is not the victim: a process, a program or memory in no process.
+    /// The process, the program or the memory in no process that grew most below the same limit, unless that is the victim.
     pub grower: Option<Grower>,
     /// The user has acknowledged it.
     pub is_seen: bool,
@@ -403,6 +403,7 @@ impl From<KeptKill> for Kill {
             by: GroupBy::Command,
             name: Some(name.into()),
         };
+        let is_of_cgroup = kept.event.cause() == KillCause::Cgroup;
         Self {
             at: kept.at,
             event: kept.event,
@@ -415,8 +416,9 @@ impl From<KeptKill> for Kill {
             grower: kept.grower.map(|(id, name, bytes, over)| Grower {
                 key: match (id, KINDS.iter().find(|kind| kind.label.as_bytes() == name)) {
                     (Some(id), _) => RowKey::Process(id),
-                    (None, Some(kind)) => RowKey::Part(kind.clone()),
-                    (None, None) => RowKey::Group(program(&name)),
+                    // For a limit of a cgroup, no program is named.
+                    (None, Some(kind)) if is_of_cgroup => RowKey::Part(kind.clone()),
+                    (None, _) => RowKey::Group(program(&name)),
                 },
                 name: name.into(),
                 bytes,

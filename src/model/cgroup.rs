@@ -42,7 +42,11 @@ macro_rules! cgroup_figures {
             inactive_file: u64,
             /// Shared memory and files in tmpfs. Read with `reclaimable`. `shmem` of `memory.stat`.
             shmem: u64,
-            /// The kernel's memory and sockets: `current` − `anon` − `file` of `memory.stat`. Read with `reclaimable`.
+            /// Pages of files and of shared memory that processes map. Read with `reclaimable`. `file_mapped` of `memory.stat`;
+            /// `mapped_file` in v1.
+            file_mapped: u64,
+            /// Kernel memory that is in no process and that reclaim cannot free. Read with `reclaimable`; none in v1. `kernel` (Linux 5.18)
+            /// + `sock` − `pagetables` − `slab_reclaimable` − `zswap` of `memory.stat`.
             kernel: u64,
             /// Major faults of its processes. Read with `reclaimable`. `pgmajfault` of `memory.stat`.
             major_faults: Count,

@@ -127,7 +127,7 @@ fn oldest_below_most(mut kills: Vec<(usize, KillOrigin<'_>)>) -> Option<usize> {
 impl OomKill {
     /// Returns true if the machine's memory was full, or a daemon found it short.
     pub fn is_of_machine(&self) -> bool {
-        matches!(self.cause(), KillCause::Machine | KillCause::Daemon)
+        self.cause() != KillCause::Unknown && !self.is_of_cgroup()
     }
 
     /// Returns its origin, as far as it is known: see [`forget_kills`].

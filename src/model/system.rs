@@ -56,7 +56,7 @@ macro_rules! system_figures {
             pgmajfault: VmstatCount("pgmajfault"),
             /// All pages on the reclaim lists: anonymous and file pages, active and inactive, and `Unevictable`.
             lru: Meminfo(&["Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)", "Unevictable"]),
-            /// Those of file pages that may be reclaimed, with buffers.
+            /// The reclaim lists of file pages, with buffers.
             lru_file: Meminfo(&["Active(file)", "Inactive(file)"]),
             /// `Unevictable`.
             unevictable: Meminfo(&["Unevictable"]),

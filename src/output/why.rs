@@ -904,18 +904,18 @@ described_object! {
 
     fn grower_of, grower_fields<'s>(grower: &'s Grower) -> Object<'s> {
         /// The pid of a process.
-        "pid": id().null("a program, a user, or a part of the kernel's memory") => grower.key.process().map(|id| id.pid),
+        "pid": id().null("a program, a user, or memory in no process") => grower.key.process().map(|id| id.pid),
         /// When that process started, in ticks since boot.
-        "starttime": id().null("a program, a user, or a part of the kernel's memory") => grower.key.process().map(|id| id.starttime),
-        /// The name of the process, the program, the user or the part.
+        "starttime": id().null("a program, a user, or memory in no process") => grower.key.process().map(|id| id.starttime),
+        /// The name of the process, the program, the user, the part or the kind.
         "name": foreign() => Node::bytes(&grower.name),
         /// The command line of a process.
-        "command": foreign().null("a program, a user, or a part of the kernel's memory") => {
+        "command": foreign().null("a program, a user, or memory in no process") => {
             grower.facts.as_ref().map(|facts| DataValue::Text(facts.command()))
         },
         /// The user, if that is what grew.
         "user": foreign().null("no user") => is_user(grower).then(|| Node::bytes(&grower.name)),
-        /// Number of its processes: 1 for a process, 0 for a part of the kernel's memory.
+        /// Number of its processes: 1 for a process, 0 for memory in no process.
         "count": count() => grower.count,
         /// Its growth.
         "growth": object(rise_fields()) => rise_of(&grower.rise),

@@ -17,7 +17,7 @@ pub fn self_cost() -> Reading<SelfCost> {
     let children = children_cost();
     Ok(SelfCost {
         cpu: read(ClockId::ProcessCPUTime) + children.cpu,
-        rss: resident(b"/proc/self/statm")? + children.rss,
+        rss: own_rss()? + children.rss,
     })
 }
 
@@ -65,6 +65,11 @@ fn children() -> Vec<u32> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Reads the RSS of zmtop, in bytes.
+pub fn own_rss() -> Reading<u64> {
+    resident(b"/proc/self/statm")
 }
 
 /// Reads the resident memory in a `statm`, in bytes.

@@ -385,8 +385,9 @@ pub fn address_space_limit(limits: &[u8]) -> Reading<Option<u64>> {
     }
 }
 
-/// `KCMP_VM` of `include/uapi/linux/kcmp.h`.
+/// `KCMP_VM` and `KCMP_FILES` of `include/uapi/linux/kcmp.h`.
 const KCMP_VM: libc::c_int = 1;
+const KCMP_FILES: libc::c_int = 2;
 
 /// Compares the address spaces of the processes `a` and `b` by `kcmp(2)`, in an order of the kernel's own that stays the same
 /// until the machine restarts. They are equal if both processes share one. The pids are in zmtop's own pid namespace. Must not
@@ -396,10 +397,22 @@ const KCMP_VM: libc::c_int = 1;
 /// EPERM if either may not be examined, ENOSYS if the kernel was built without it, ESRCH if one is gone. May block
 /// while one of them executes another program.
 pub fn compare_memory(a: u32, b: u32) -> Result<Ordering, Errno> {
+    kcmp(a, b, KCMP_VM)
+}
+
+/// Compares the descriptor tables of the threads `a` and `b` as [`compare_memory`] does address spaces.
+///
+/// # Errors
+/// The same.
+pub fn compare_descriptors(a: u32, b: u32) -> Result<Ordering, Errno> {
+    kcmp(a, b, KCMP_FILES)
+}
+
+fn kcmp(a: u32, b: u32, kind: libc::c_int) -> Result<Ordering, Errno> {
     let pid = |pid: u32| i32::try_from(pid).map_err(|_| Errno::SRCH);
     #[expect(unsafe_code, reason = "no library offers kcmp(2)")]
-    // SAFETY: kcmp takes five numbers and writes to no memory. For KCMP_VM it ignores the last two.
-    let order = unsafe { libc::syscall(libc::SYS_kcmp, pid(a)?, pid(b)?, KCMP_VM, 0_u64, 0_u64) };
+    // SAFETY: kcmp takes five numbers and writes to no memory. For these kinds it ignores the last two.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, pid(a)?, pid(b)?, kind, 0_u64, 0_u64) };
     match order {
         0 => Ok(Ordering::Equal),
         1 => Ok(Ordering::Less),

@@ -23,8 +23,8 @@ use crate::why::{DAY, SHORT, Why};
 #[command(
     after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit that would have been reached within a \
                   minute. Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
-                  memory was short. Kills at the limit of a cgroup or by systemd-oomd come after those of the machine in the \
-                  day before. If there is none, it explains the last stall or limit, or else the last reboot."
+                  memory was short. It explains a kill at the limit of a cgroup, or by systemd-oomd, only if the machine had \
+                  no such event in the day before. If there is no kill or reboot of these kinds, it explains the last stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {
     /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
@@ -227,8 +227,8 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Returns the times of the kills, and of the reboots and the end that may have done harm: first those of the machine in the last
-/// day before the newest, then the others, the last first. This machine is now in that `boot`, if it wrote the recording.
+/// Returns the times of the kills, and of the reboots and the end that may have done harm: first those of the machine in the
+/// day before the newest kill, then the others, the last first. This machine is now in that `boot`, if it wrote the recording.
 fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<SystemTime> {
     let (begin, end) = index.span();
     let mut doubtful = 0;
@@ -254,7 +254,13 @@ fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<System
     let ends = is_at_end.then_some((end, false)).into_iter();
     let harms = incidents.map(|incident| (incident.at(), incident.is_of_cgroup));
     let mut all: Vec<_> = ends.chain(harms).collect();
-    let newest = all.first().map_or(end, |(at, _)| *at);
+    // Other harm may turn out to be none.
+    let mut kills = index
+        .incidents()
+        .iter()
+        .rev()
+        .filter(|incident| incident.kind == IncidentKind::Kill);
+    let newest = kills.next().map_or(end, Incident::at);
     all.sort_by_key(|(at, is_of_cgroup)| *is_of_cgroup || newest.duration_since(*at).is_ok_and(|ago| ago >= DAY));
     all.into_iter().map(|(at, _)| at).take(MOMENTS).collect()
 }

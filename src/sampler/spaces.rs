@@ -139,7 +139,7 @@ impl From<&ProcessRef> for Peer {
 
 /// The processes to compare.
 pub(crate) struct Peers {
-    /// Those that were compared before, in order.
+    /// The ones that were compared before, in order.
     pub(crate) known: Vec<Peer>,
     pub(crate) new: Vec<Peer>,
     /// Compares the known ones again.
@@ -153,7 +153,7 @@ pub(crate) type Current = Mutex<Option<[Peer; 2]>>;
 pub(crate) struct Compared {
     /// The processes that could be compared, in order.
     pub(crate) known: Vec<Peer>,
-    /// Those that were compared now, and those of them with the same address space, each with one compared before it.
+    /// The processes that were compared now; and pairs of processes with the same address space: each with one compared before it.
     pub(crate) asked: Vec<Peer>,
     pub(crate) pairs: Vec<(Peer, Peer)>,
     /// The CPU time that it took, if the known ones were compared again.

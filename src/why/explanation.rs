@@ -75,7 +75,7 @@ impl Rise {
     }
 }
 
-/// A process, a program, a user or a part of the kernel's memory that grew.
+/// A process, a program, a user, a part of the RAM, or memory in no process that grew.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grower {
     pub key: RowKey,

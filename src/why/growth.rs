@@ -178,31 +178,18 @@ impl Moment<'_> {
 
     /// Returns the memory in no process of the cgroup at `path`.
     fn in_no_process(&self, path: &[u8]) -> Vec<Candidate> {
-        let all = charged::in_no_process(self.snapshot, path, None);
-        let kinds = all.into_iter().zip(&KINDS).enumerate();
-        let candidates = kinds.filter_map(|(kind, ((most, to), key))| {
-            let values = self.history.charged().values(path, kind, self.at());
+        let charged = self.history.charged();
+        let Some(path) = charged.limited(path) else {
+            return Vec::new();
+        };
+        let candidates = KINDS.iter().enumerate().filter_map(|(kind, key)| {
             let (rise, score) = best(|window| {
-                let within = values
-                    .clone()
-                    .take_while(|(time, _)| self.at().saturating_sub(*time) <= window);
-                let least = within.clone().map(|(_, bytes)| bytes).min()?;
-                // Growth of what processes map is theirs.
-                let from = least.max(to.saturating_sub(most)).min(to);
-                let seen = within.clone().last().map(|(time, _)| self.at().saturating_sub(time));
-                // Between two values, it grew evenly.
-                let since = |bytes| {
-                    let mut newer = (self.at(), to);
-                    let older = within.clone().find(|value| {
-                        let is_below = value.1 <= bytes;
-                        newer = if is_below { newer } else { *value };
-                        is_below
-                    })?;
-                    let grown = bytes.saturating_sub(older.1) as f64 / newer.1.saturating_sub(older.1).max(1) as f64;
-                    let reached = older.0 + newer.0.saturating_sub(older.0).mul_f64(grown.min(1.0));
-                    Some(self.at().saturating_sub(reached))
-                };
-                Some(self.rise_between([from, to], window, seen?, false, since))
+                let values = charged.values(path, self.at(), window);
+                let (last, first) = (values.first()?, values.last()?);
+                let from = charged::growth(kind, last, &values)?;
+                let since = |time| self.at().saturating_sub(time);
+                let passed = |bytes| charged::passed(kind, bytes, &values).map(since);
+                Some(self.rise_between([from, last.bytes(kind)], window, since(first.at), false, passed))
             })?;
             Some(Candidate {
                 key: RowKey::Part(key.clone()),

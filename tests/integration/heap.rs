@@ -1,30 +1,27 @@
 //! When memory goes back to the kernel.
 
-use std::time::Duration;
-
 use zmtop::own::GiveBack;
 
 #[test]
-fn free_memory_goes_back_if_it_is_much_or_old() {
+fn freed_memory_goes_back_after_the_rss_grew() {
     let mut memory = GiveBack::default();
-    // The minute, the free memory in MiB, and if it goes back then.
+    // The RSS in MiB, if memory goes back, and the RSS then.
     let cases = [
-        (1, 1, false),
-        (2, 3, true),
-        // The allocator counts it as free, returned or not.
-        (3, 3, false),
-        (4, 4, false),
-        // It is in use again, and free once more.
-        (5, 1, false),
-        (6, 2, false),
-        (7, 9, true),
-        (8, 10, false),
-        (66, 10, false),
-        (67, 10, true),
-        (68, 10, false),
+        (20, true, 19),
+        (20, false, 0),
+        // A rush of processes, whose memory is free again.
+        (30, true, 21),
+        (22, false, 0),
+        // It is in use.
+        (31, true, 30),
+        (31, false, 0),
+        (25, false, 0),
+        (27, true, 25),
     ];
-    for (minute, free, expected) in cases {
-        let is_due = memory.is_due(free << 20, Duration::from_secs(60 * minute));
-        assert_eq!(is_due, expected, "{minute}");
+    for (rss, expected, after) in cases {
+        assert_eq!(memory.is_due(rss << 20), expected, "{rss}");
+        if expected {
+            memory.returned(after << 20);
+        }
     }
 }

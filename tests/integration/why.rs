@@ -267,15 +267,11 @@ fn a_bystander_is_named_as_such() {
 
 #[test]
 fn shared_memory_that_no_process_maps_makes_the_victim_a_bystander() {
-    let rows = |second| {
-        let mut database = holding(7, "database", "/shop", 60 + later(second) / 6);
-        database.walk.as_mut().unwrap().memory.pss_shmem = Ok(0);
-        vec![database]
-    };
+    let rows = |second| vec![holding(7, "database", "/shop", 60 + later(second) / 6)];
     let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop")));
     for (second, snapshot) in snapshots.iter_mut().enumerate() {
         let mut figures = snapshot.cgroups[&b"/shop"[..]];
-        (figures.shmem, figures.kernel) = (Ok((1 + later(second as u64) / 2) * MIB), Ok(MIB));
+        (figures.shmem, figures.file_mapped) = (Ok((1 + later(second as u64) / 2) * MIB), Ok(MIB));
         snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
     }
     let found = explain(snapshots, None).unwrap();
@@ -291,12 +287,18 @@ fn shared_memory_that_no_process_maps_makes_the_victim_a_bystander() {
 
 #[test]
 fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
-    // The hours of the kill of the machine and of the one in the cgroup, and the victim that is explained.
-    for (hours, expected) in [([1, 20], b"first"), ([1, 26], b"other"), ([20, 1], b"first")] {
-        let [machine_at, cgroup_at] = hours.map(|hour: u64| hour * 3600);
+    // The minutes of the kill of the machine and of the one in the cgroup, and the victim that is explained.
+    let cases = [
+        ([60, 1200], b"first"),
+        ([60, 1560], b"other"),
+        ([1200, 60], b"first"),
+        ([60, 60], b"first"),
+    ];
+    for (minutes, expected) in cases {
+        let [machine_at, cgroup_at] = minutes.map(|minute: u64| minute * 60);
         let mut kills = [
             killed(machine_at, 1, 7, "first", 80, None),
-            killed(cgroup_at, 2, 8, "other", 80, Some("/shop")),
+            killed(cgroup_at + 5, 2, 8, "other", 800, Some("/shop")),
         ];
         kills.sort_by_key(|kill| kill.time);
         let snapshots = (0..30 * 30).map(|step| {
@@ -309,8 +311,8 @@ fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
             snap
         });
         let found = explain(snapshots, None).unwrap();
-        assert_eq!(&*found.event.who, expected, "{hours:?}");
-        assert_eq!(found.others.len(), 1);
+        assert_eq!(&*found.event.who, expected, "{minutes:?}");
+        assert_eq!(found.others.len() + found.victims.len(), 2, "{minutes:?}");
     }
 }
 

@@ -135,6 +135,14 @@ pub(super) fn reclaimable(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     Ok(lists.saturating_add(get(b"slab_reclaimable").unwrap_or(0)))
 }
 
+/// Returns the kernel memory that is in no process and that reclaim cannot free.
+fn kernel(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
+    let (kernel, or_none) = (get(b"kernel")?, |name: &[u8]| get(name).unwrap_or(0));
+    let others = [&b"pagetables"[..], b"slab_reclaimable", b"zswap"].map(or_none);
+    let rest = others.into_iter().fold(kernel, u64::saturating_sub);
+    Ok(rest.saturating_add(or_none(b"sock")))
+}
+
 /// Reads how much of the cgroup's memory can be reclaimed, its events and its pressure.
 fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let mut buf = vec![0; MAX_STAT];
@@ -143,8 +151,8 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     figures.reclaimable = reclaimable(get);
     figures.inactive_file = get(b"inactive_file");
     figures.shmem = get(b"shmem");
-    let (current, user) = (figures.current, || Ok(get(b"anon")?.saturating_add(get(b"file")?)));
-    figures.kernel = user().and_then(|user: u64| Ok(current?.saturating_sub(user)));
+    figures.file_mapped = get(b"file_mapped");
+    figures.kernel = kernel(get);
     figures.major_faults = get(b"pgmajfault").map(Count);
     let events: &[u8] = match version {
         Version::V1 => b"memory.oom_control",

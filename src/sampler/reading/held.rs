@@ -1,5 +1,6 @@
 //! Reads the memory that a process holds through its descriptors.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -17,13 +18,15 @@ use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
 use crate::proc::files::{self, Roots};
 use crate::proc::maps::{FileId, Mapped};
-use crate::proc::{clock, page_cache};
+use crate::proc::{clock, page_cache, pid};
 
 /// Bytes of a descriptor directory read at once: some 100 entries.
 const LIST_PIECE: usize = 4 << 10;
 const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
+/// Maximum number of threads with a descriptor table of their own that are read.
+const MAX_TABLES: usize = 16;
 
 /// The flags to examine an open file. Without the second one, a file on an unreachable server would block the reader.
 const UNASKED: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::STATX_DONT_SYNC);
@@ -44,7 +47,7 @@ pub(crate) enum ObjectKey {
     DmaBuf(u64),
     Uring(u64),
     File(FileId),
-    /// Pid and descriptor, for an object whose identity the kernel does not report.
+    /// Pid or thread id and descriptor, for an object whose identity the kernel does not report.
     Descriptor(u32, u32),
 }
 
@@ -76,6 +79,7 @@ pub(crate) fn read(
     let mut found = Found {
         process,
         proc,
+        thread: None,
         objects: Vec::new(),
         places: HashMap::new(),
     };
@@ -84,7 +88,7 @@ pub(crate) fn read(
         (reader.progress)();
         spender.as_mut().map_or(Ok(()), Spender::charge)
     };
-    let read = found.read(reader.buf, &mut progress);
+    let read = found.read(roots.is_own(), reader.buf, &mut progress);
     let objects = read.and_then(|_| check_same(process, proc));
     HeldResult {
         objects: objects.map(|()| found.objects.into_iter().map(|(own, _)| own).collect()),
@@ -110,18 +114,73 @@ pub(crate) fn changed_counts(of: Vec<(ProcessRef, u64)>, proc: &Path) -> Vec<Pro
 struct Found<'a> {
     process: &'a ProcessRef,
     proc: &'a Path,
+    /// The thread whose table is read, if that is not the table of the process.
+    thread: Option<u32>,
     /// The objects; an `io_uring` ring comes with the addresses of its buffers.
     objects: Vec<(OwnObject, Vec<(u64, u64)>)>,
     places: HashMap<ObjectKey, usize>,
 }
 
 impl Found<'_> {
-    /// Reads all descriptors; returns their number. Calls `progress` between reads that may block, and fails once it does.
-    fn read(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
+    /// Reads all descriptors; returns the number of those in the table of the process. Calls `progress` between reads that may
+    /// block, and fails once it does. On the tree of another machine, threads have no tables of their own.
+    fn read(&mut self, is_own: bool, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
+        let count = self.read_table(buf, progress)?;
+        for thread in if is_own {
+            self.other_tables(progress)?
+        } else {
+            Vec::new()
+        } {
+            self.thread = Some(thread);
+            // If the thread has ended, it holds nothing.
+            let read = self.read_table(buf, progress);
+            read.map(|_| ())
+                .or_else(|why| if why == Missing::TimedOut { Err(why) } else { Ok(()) })?;
+        }
+        self.subtract_mapped(buf, progress);
+        self.leave_out_drm_buffers();
+        Ok(count)
+    }
+
+    /// Returns the first threads that have a descriptor table of their own: after `unshare(CLONE_FILES)`, or as made by `clone(2)`.
+    fn other_tables(&self, progress: &mut dyn FnMut() -> Reading<()>) -> Reading<Vec<u32>> {
+        let target = &self.process.target;
+        let mut threads = Vec::new();
+        let listed = target.at_first(self.proc, b"task", |dir, name| {
+            files::numbers(&files::open_at(dir, name)?, b".", LIST_PIECE, |tid| threads.push(tid))
+        });
+        let mut tables = vec![target.task()];
+        threads.retain(|tid| *tid != tables[0]);
+        for (at, tid) in threads.into_iter().enumerate() {
+            if at % STEP == 0 {
+                progress()?;
+            }
+            let is_other = |known: &u32| {
+                let order = pid::compare_descriptors(*known, tid);
+                order.is_ok_and(|order| order != Ordering::Equal)
+            };
+            if listed.is_ok() && tables.len() <= MAX_TABLES && tables.iter().all(is_other) {
+                tables.push(tid);
+            }
+        }
+        Ok(tables.split_off(1))
+    }
+
+    /// Opens or examines a file of the table: `fd`, or below `fdinfo`.
+    fn at<T>(&self, name: &str, call: impl FnOnce(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+        let target = &self.process.target;
+        match self.thread {
+            None => target.at(self.proc, name.as_bytes(), call),
+            Some(thread) => target.at_first(self.proc, format!("task/{thread}/{name}").as_bytes(), call),
+        }
+    }
+
+    /// Reads the descriptors of one table; returns their number.
+    fn read_table(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
         progress()?;
         let target = &self.process.target;
         let absent = |e| absent(e, target, self.proc);
-        let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));
+        let dir = self.at("fd", |dir, name| files::open_at(dir, name));
         let dir = dir.map_err(absent)?;
         let mut fds = Vec::new();
         files::numbers(&dir, b".", LIST_PIECE, |fd| fds.push(fd)).map_err(absent)?;
@@ -155,8 +214,6 @@ impl Found<'_> {
                 self.add_described(kind, *fd, &dir, buf);
             }
         }
-        self.subtract_mapped(buf, progress);
-        self.leave_out_drm_buffers();
         Ok(fds.len() as u64)
     }
 
@@ -209,7 +266,8 @@ impl Found<'_> {
 
     /// Returns the bytes of a file in memory that no other process can open, through a copy of the descriptor (Linux 6.5).
     fn resident(&self, fd: &str, stat: &Statx) -> Result<u64, Errno> {
-        let pid = Pid::from_raw(self.process.target.task().cast_signed()).ok_or(Errno::SRCH)?;
+        let task = self.thread.unwrap_or(self.process.target.task());
+        let pid = Pid::from_raw(task.cast_signed()).ok_or(Errno::SRCH)?;
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let fd = fd.parse().map_err(|_| Errno::BADF)?;
         let copy = pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())?;
@@ -223,9 +281,7 @@ impl Found<'_> {
 
     /// Adds an object as its `fdinfo` describes it.
     fn add_described(&mut self, kind: Link, fd: u32, dir: &OwnedFd, buf: &mut [u8]) {
-        let target = &self.process.target;
-        let path = format!("fdinfo/{fd}");
-        let read = target.open(self.proc, path.as_bytes());
+        let read = self.at(&format!("fdinfo/{fd}"), |dir, name| files::open_at(dir, name));
         let read = read.and_then(|fd| files::read_all(fd, buf)).map_err(files::reason);
         // The descriptor was closed in the meantime.
         if read == Err(Missing::Gone) {
@@ -234,7 +290,7 @@ impl Found<'_> {
         let unread = read.err();
         let or_unread = |bytes: Reading<u64>| unread.map_or(bytes, Err);
         let text = &buf[..read.unwrap_or(0)];
-        let own = ObjectKey::Descriptor(self.process.pid, fd);
+        let own = ObjectKey::Descriptor(self.thread.unwrap_or(self.process.pid), fd);
         match kind {
             Link::Drm => {
                 let Some(client) = fdinfo::drm(text) else { return };

@@ -434,7 +434,8 @@ impl Target {
         }
     }
 
-    fn at_first<T>(
+    /// Calls `call` with the path of `name` below the folder of the process.
+    pub(crate) fn at_first<T>(
         &self,
         proc: &Path,
         name: &[u8],

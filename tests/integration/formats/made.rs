@@ -83,6 +83,7 @@ fn cgroup() -> CgroupFigures {
         reclaimable: Ok(1024),
         inactive_file: Ok(512),
         shmem: Ok(128),
+        file_mapped: Ok(32),
         kernel: Ok(64),
         major_faults: Ok(Count(7)),
         oom_kills: Ok(Count(2)),

@@ -141,58 +141,104 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
     assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 7), "{grower:?}");
 }
 
-/// A cgroup with a limit of 150 MiB and so many MiB of shared memory and of the kernel's.
-fn charged(snap: &mut Snapshot, shmem: u64, kernel: u64) {
-    let figures = CgroupFigures {
+/// MiB by the second, and if figures are known in it.
+type Mib = fn(u64) -> u64;
+type Known = fn(u64) -> bool;
+
+/// A cgroup with a limit of 150 MiB: its shared memory, what processes map of it, and kernel memory.
+fn charged([shmem, mapped, kernel]: [u64; 3]) -> CgroupFigures {
+    CgroupFigures {
         limit: Ok(Some(150 * MIB)),
         shmem: Ok(shmem * MIB),
+        file_mapped: Ok(mapped * MIB),
         kernel: Ok(kernel * MIB),
         ..CgroupFigures::missing(Missing::Unsupported)
-    };
-    snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+    }
 }
 
 #[test]
 fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
     const ALONE: &str = "and it had 40.0M of it";
-    type At = fn(u64) -> u64;
-    // Its shared memory and the kernel's, what another process maps of the former, and the end of the text.
-    let cases: [(&str, [At; 3], &str); 6] = [
+    const MAPPER: &str = "; 8 mapper had grown most, +10.0M in 10s";
+    let slow: Mib = |second| 10 + second / 2;
+    let until: Mib = |second| if second < 60 { second } else { 0 };
+    // The cgroup's figures, the victim's memory, and the end of the text. What is mapped is in process 8, unless it is the victim's.
+    let cases: [(&str, [Mib; 3], Mib, &str); 9] = [
         (
-            "shared memory",
-            [|s| s, |_| 5, |_| 0],
-            "; shared memory and tmpfs had grown most, +20.0M in 10s",
+            "shared",
+            [|s| s, |_| 0, |_| 5],
+            slow,
+            "; shared memory and tmpfs had grown most, +10.0M in 10s",
         ),
         (
-            "the kernel",
-            [|_| 5, |s| s, |_| 0],
-            "; the kernel's memory had grown most, +20.0M in 10s",
+            "kernel",
+            [|_| 5, |_| 0, |s| s],
+            slow,
+            "; kernel memory had grown most, +10.0M in 10s",
         ),
-        (
-            "mapped",
-            [|s| s, |_| 5, |s| s],
-            "; 8 mapper had grown most, +10.0M in 10s",
-        ),
-        ("it rests", [|_| 60, |_| 5, |_| 0], ALONE),
-        ("it grows less than the victim", [|s| s / 8, |_| 5, |_| 0], ALONE),
         (
             "it went with the victim",
-            [|s| if s < 60 { s } else { 0 }, |_| 5, |_| 0],
-            "; shared memory and tmpfs had grown most, +19.0M in 10s",
+            [until, |_| 0, |_| 5],
+            slow,
+            "; shared memory and tmpfs had grown most, +9.0M in 10s",
         ),
+        (
+            "it stopped",
+            [|s| s.min(40), |_| 0, |_| 5],
+            |_| 20,
+            "; shared memory and tmpfs had grown most, +40.0M in 60s",
+        ),
+        ("mapped", [|s| s, |s| s, |_| 5], slow, MAPPER),
+        ("some is mapped and grows", [|s| 60 + s, |s| s, |_| 5], slow, MAPPER),
+        ("the victim maps it", [until, until, |_| 5], until, ALONE),
+        ("it rests", [|_| 60, |_| 0, |_| 5], slow, ALONE),
+        ("it grows less than the victim", [|s| s / 8, |_| 0, |_| 5], slow, ALONE),
     ];
-    for (name, [shmem, kernel, mapped], expected) in cases {
+    for (name, figures, victim, expected) in cases {
         let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..=60 {
-            let mut mapper = holding(8, "mapper", "/shop", mapped(second));
-            mapper.walk.as_mut().unwrap().memory.pss_shmem = Ok(mapped(second) * MIB);
-            let mut victim = holding(7, "database", "/shop", 10 + second / 2);
-            victim.walk.as_mut().unwrap().memory.pss_shmem = Ok(0);
-            let rows = if second < 60 {
-                vec![victim, mapper]
+            let figures = figures.map(|mib| mib(second));
+            let [own, other] = if victim(50) == 50 {
+                [victim(second), 0]
             } else {
-                vec![mapper]
+                [victim(second), figures[1]]
+            };
+            let mut rows = vec![
+                holding(7, "database", "/shop/db", own),
+                holding(8, "mapper", "/shop", other),
+            ];
+            rows.retain(|row| row.id.pid != 7 || second < 60);
+            let kills = if second < 60 {
+                &[][..]
+            } else {
+                std::slice::from_ref(&kill)
+            };
+            let mut snap = machine(second, rows, kills);
+            snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), charged(figures))].into());
+            history.push(&snap);
+        }
+        let found = why(&history);
+        assert!(found.ends_with(expected), "{name}: {found}");
+    }
+}
+
+#[test]
+fn memory_in_no_process_that_was_not_known_before_has_not_grown() {
+    // If the figures are known in that second.
+    let cases: [(&str, Known); 3] = [
+        ("a start", |second| second > 57),
+        ("a late read", |second| !(40..58).contains(&second)),
+        ("always", |_| true),
+    ];
+    for (name, is_known) in cases {
+        let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..=60 {
+            let rows = if second < 60 {
+                vec![holding(7, "database", "/shop", 10)]
+            } else {
+                Vec::new()
             };
             let kills = if second < 60 {
                 &[][..]
@@ -200,11 +246,14 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
                 std::slice::from_ref(&kill)
             };
             let mut snap = machine(second, rows, kills);
-            charged(&mut snap, shmem(second), kernel(second));
+            let mut figures = charged([100, 0, 5]);
+            if !is_known(second) {
+                figures.shmem = Err(Missing::TimedOut);
+            }
+            snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
             history.push(&snap);
         }
-        let found = why(&history);
-        assert!(found.ends_with(expected), "{name}: {found}");
+        assert_eq!(newest(&history).grower, None, "{name}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use zmtop::model::{Held, HeldKind, HeldObject, Missing, Reading, Snapshot};
+use zmtop::proc::pid;
 use zmtop::sampler::{Needs, Scanner};
 
 use crate::support::{Owned, block_on, cannot};
@@ -121,6 +122,31 @@ fn a_memfd_and_a_removed_file_belong_to_who_holds_them() {
         .collect();
     python.run("import signal; os.kill(child, signal.SIGKILL)");
     assert_eq!(shares, [(Ok(3 * MIB / 2), 2, 2), (Ok(3 * MIB / 2), 2, 1)]);
+}
+
+#[test]
+fn a_thread_with_its_own_descriptors_holds_memory_for_its_process() {
+    let own = std::process::id();
+    if pid::compare_descriptors(own, own).is_err() {
+        return cannot("this kernel has no kcmp(2)");
+    }
+    let mut python = Python::start();
+    python.run("import threading; ready = threading.Event(); done = threading.Event()");
+    python.run("both = os.memfd_create('both'); os.write(both, bytes(1 << 20))");
+    python.run(
+        "def work(): libc.unshare(0x400); own = os.memfd_create('own'); os.write(own, bytes(2 << 20)); ready.set(); done.wait()",
+    );
+    python.run("thread = threading.Thread(target=work); thread.start(); ready.wait()");
+    let snapshot = scan();
+    let found = held(&snapshot, python.pid()).unwrap();
+    let known = |name: &str| object(found, name).map(|object| (object.bytes, object.holders, object.fds));
+    assert_eq!(known("/memfd:own"), Some((Ok(2 * MIB), 1, 1)));
+    assert_eq!(known("/memfd:both"), Some((Ok(MIB), 1, 2)));
+    python.run("done.set(); thread.join()");
+    let snapshot = scan();
+    let found = held(&snapshot, python.pid()).unwrap();
+    assert_eq!(object(found, "/memfd:own"), None);
+    assert_eq!(object(found, "/memfd:both").map(|object| object.fds), Some(1));
 }
 
 #[test]

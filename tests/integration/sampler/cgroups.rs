@@ -246,7 +246,8 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
         ("a.slice/b.service/memory.current", "5000\n"),
         (
             "a.slice/b.service/memory.stat",
-            "anon 900\nfile 3700\nshmem 600\nactive_file 1000\ninactive_file 2000\nslab_reclaimable 30\npgmajfault 77\n",
+            "anon 900\nkernel 700\npagetables 50\nsock 10\nfile_mapped 200\nzswap 120\nshmem 600\nactive_file 1000\n\
+             inactive_file 2000\nslab_reclaimable 30\npgmajfault 77\n",
         ),
         (
             "a.slice/b.service/memory.events",
@@ -268,7 +269,10 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
     let found = figures(&snapshot, "/a.slice/b.service");
     assert_eq!(found.ceiling(), Some((8000, true)));
     assert_eq!((found.reclaimable, found.major_faults), (Ok(3030), Ok(Count(77))));
-    assert_eq!((found.shmem, found.kernel), (Ok(600), Ok(400)));
+    assert_eq!(
+        (found.shmem, found.file_mapped, found.kernel),
+        (Ok(600), Ok(200), Ok(510))
+    );
     assert_eq!(found.oom_kills, Ok(Count(1)));
     assert_eq!((found.throttled, found.limit_hits), (Ok(Count(5)), Ok(Count(3))));
     assert_eq!(found.stalled_some, Ok(Duration::from_millis(1500)));
@@ -285,7 +289,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
         ("a.slice/b.service/memory.limit_in_bytes", "8192\n"),
         (
             "a.slice/b.service/memory.stat",
-            "active_file 1\ntotal_rss 1500\ntotal_cache 3400\ntotal_shmem 400\ntotal_active_file 1000\n\
+            "active_file 1\ntotal_shmem 400\ntotal_mapped_file 100\ntotal_active_file 1000\n\
              total_inactive_file 2000\ntotal_pgmajfault 7\n",
         ),
         ("a.slice/b.service/memory.failcnt", "12\n"),
@@ -300,7 +304,8 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
     block_on(scanner.tick());
     let found = figures(&block_on(scanner.tick()), "/a.slice/b.service");
     assert_eq!((found.ceiling(), found.reclaimable), (Some((8192, false)), Ok(3000)));
-    assert_eq!((found.shmem, found.kernel), (Ok(400), Ok(100)));
+    let figures = (found.shmem, found.file_mapped, found.kernel);
+    assert_eq!(figures, (Ok(400), Ok(100), Err(Missing::Unsupported)));
     assert_eq!((found.major_faults, found.oom_kills), (Ok(Count(7)), Ok(Count(4))));
     assert_eq!(
         (found.throttled, found.limit_hits),

@@ -36,7 +36,7 @@ const MOST_TABLES: usize = 500;
 pub(super) enum TableReads {
     #[default]
     None,
-    /// Those with much address space, now and then.
+    /// Processes with much address space, now and then.
     Large,
     /// All, with each glance.
     All,
