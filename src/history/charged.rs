@@ -144,10 +144,15 @@ impl Charged {
                 .is_some_and(|last| now.saturating_sub(last.at) <= REMOVED)
         });
         if self.cgroups.len() > MAX_CGROUPS {
-            let mut used: Vec<f64> = self.cgroups.values().map(|series| series.used).collect();
-            let (_, least, _) = used.select_nth_unstable_by(MAX_CGROUPS, |a, b| b.total_cmp(a));
-            let least = *least;
-            self.cgroups.retain(|_, series| series.used > least);
+            let used = self
+                .cgroups
+                .iter()
+                .map(|(path, series)| (series.used, Arc::clone(path)));
+            let mut used: Vec<_> = used.collect();
+            used.sort_unstable_by(|(a, path), (b, other)| b.total_cmp(a).then_with(|| path.cmp(other)));
+            for (_, path) in used.drain(MAX_CGROUPS..) {
+                self.cgroups.remove(&path);
+            }
         }
     }
 
