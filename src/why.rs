@@ -12,7 +12,7 @@
 //! # The event that is explained
 //! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
 //! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within a minute of
-//! a kill is a part of the kill. A kill at the limit of a cgroup, which its owner can cause, displaces no such event of the
+//! a kill of the machine is a part of the kill. A kill at the limit of a cgroup, which its owner can cause, displaces no such event of the
 //! machine in the day before. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
@@ -57,6 +57,8 @@ const URGENT_AT_END: Duration = Duration::from_secs(300);
 const TOGETHER: Duration = Duration::from_secs(10);
 /// A reboot without warning so soon after a kill is part of the same trouble.
 const AFTERMATH: Duration = Duration::from_secs(60);
+/// Maximum duration of one event of kills. A service may be started again and again.
+const LONGEST: Duration = Duration::from_secs(300);
 /// A danger or a stall is over after so much calm.
 const CALM: Duration = Duration::from_secs(30);
 /// Time for which a kill at the limit of a cgroup displaces no event of the machine.
@@ -99,7 +101,7 @@ struct Episode {
     last_sign: Duration,
     kills: Vec<KillKey>,
     /// The weight of its main victim so far.
-    largest: Option<Weight>,
+    heaviest: Option<Weight>,
     danger: Option<Danger>,
     /// The time of its beginning, and its worst state.
     stall: Option<(Duration, Stall)>,
@@ -118,12 +120,17 @@ impl Episode {
             first_sign: moment.monotonic,
             last_sign: moment.monotonic,
             kills: Vec::new(),
-            largest: None,
+            heaviest: None,
             danger: None,
             stall: None,
             is_sudden: None,
             is_aftermath: false,
         }
+    }
+
+    /// Returns true unless it is a kill that the owner of a cgroup can cause.
+    fn is_of_machine(&self) -> bool {
+        self.kind != EventKind::Kill || self.heaviest.is_some_and(|(is_of_machine, _)| is_of_machine)
     }
 
     fn is_over(&self, now: Duration) -> bool {
@@ -179,6 +186,8 @@ pub struct Why {
     snapshots: u64,
     events: VecDeque<Event>,
     more: usize,
+    /// The time of the machine's last kill.
+    machine_kill: Option<SystemTime>,
     /// The explanation of the event that matters most, and how much it does.
     best: Option<(u8, Explanation)>,
     /// The explanation of the chosen moment.
@@ -211,6 +220,7 @@ impl Why {
             snapshots: 0,
             events: VecDeque::new(),
             more: 0,
+            machine_kill: None,
             best: None,
             chosen: None,
             worst: Worst::default(),
@@ -390,6 +400,7 @@ impl Why {
             let first = self.recorded.map_or(snapshot.time, |[first, _]| first);
             let is_with = |open: &Episode| {
                 let is_near = kill.at + TOGETHER >= open.first_sign && kill.at <= open.last_sign + TOGETHER;
+                let is_near = is_near && kill.at <= open.first_sign + LONGEST;
                 open.kind == EventKind::Kill && is_near && (open.time < first) == (kill.event.time < first)
             };
             let moment = if is_old {
@@ -397,16 +408,18 @@ impl Why {
             } else {
                 self.moment_of(&kill, snapshot)
             };
-            let (moment, held) = (Arc::clone(moment), Some(weight(&kill)));
+            let (moment, weight) = (Arc::clone(moment), weight(&kill));
             match &mut self.open {
                 Some(open) if is_with(open) => {
                     open.kills.push(key);
-                    if held > open.largest {
-                        open.largest = held;
-                        // The largest is named, and may have started since.
-                        if victim_of(&kill).is_some_and(|id| open.moment.row(id).is_none()) {
+                    if open.heaviest.is_none_or(|heaviest| weight > heaviest) {
+                        // It is named, and may have started since. Kills in a cgroup may have gone on for minutes.
+                        let is_first_of_machine =
+                            weight.0 && open.heaviest.is_some_and(|(is_of_machine, _)| !is_of_machine);
+                        if is_first_of_machine || victim_of(&kill).is_some_and(|id| open.moment.row(id).is_none()) {
                             open.moment = moment;
                         }
+                        open.heaviest = Some(weight);
                     }
                     open.first_sign = open.first_sign.min(kill.at);
                     open.last_sign = open.last_sign.max(kill.at);
@@ -421,7 +434,7 @@ impl Why {
                 first_sign: kill.at,
                 last_sign: kill.at,
                 kills: vec![key],
-                largest: held,
+                heaviest: Some(weight),
                 ..Episode::new(EventKind::Kill, &moment)
             };
             if let Some(open) = self.open.take() {
@@ -476,20 +489,23 @@ impl Why {
     /// Explains the end of a boot. `resumed` is the time of the first snapshot after it.
     fn explain_reboot(&mut self, last: &Arc<Snapshot>, resumed: Option<SystemTime>) {
         let is_short = self.is_short(last);
-        let is_soon = |event: &Event| event.kind == EventKind::Kill && distance(event.time, last.time) <= AFTERMATH;
         let mut episode = Episode {
-            is_aftermath: self.events.iter().any(is_soon),
             is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
             ..Episode::new(EventKind::Reboot, last)
         };
-        // If a kill freed enough memory, the kill is the event to explain; the reboot is another one.
-        let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
-        if let Some(kill) = kill {
-            episode.is_aftermath = true;
-            self.finish_episode(&kill, true, resumed);
-        } else if let Some(open) = self.open.take().filter(|_| is_short) {
-            (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+        match self.open.take() {
+            // If a kill freed enough memory, the kill is the event to explain; the reboot is another one. A kill in a cgroup makes no
+            // machine reboot.
+            Some(kill) if kill.kind == EventKind::Kill && !(is_short && kill.is_of_machine()) => {
+                self.finish_episode(&kill, true, resumed);
+            }
+            Some(open) if is_short => {
+                (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+            }
+            _ => {}
         }
+        let is_soon = |kill: SystemTime| distance(kill, last.time) <= AFTERMATH;
+        episode.is_aftermath = self.machine_kill.is_some_and(is_soon);
         self.finish_episode(&episode, is_short, resumed);
     }
 
@@ -539,14 +555,13 @@ impl Why {
             (None, _) => true,
             (Some((_, best)), Some(at)) => distance(event.time, at) < distance(best.event.time, at),
             (Some((best, explained)), None) => {
-                let mut victims = explained.victims.iter().map(|victim| &victim.kill.event);
-                let is_of_machine = victims.next().is_none_or(OomKill::is_of_machine);
-                let is_kept = is_of_machine && distance(event.time, explained.event.time) < DAY;
-                let kills = self.kills_of(episode);
-                let is_minor = kills.first().is_some_and(|kill| !kill.event.is_of_machine());
-                rank > *best || rank == *best && !(is_kept && is_minor)
+                let is_kept = explained.is_of_machine() && distance(event.time, explained.event.time) < DAY;
+                rank > *best || rank == *best && (episode.is_of_machine() || !is_kept)
             }
         };
+        if episode.kind == EventKind::Kill && episode.is_of_machine() {
+            self.machine_kill = Some(event.time);
+        }
         if is_better {
             let explained = self.explain(episode, is_short);
             self.best = Some((rank, Explanation { resumed, ..explained }));
@@ -610,7 +625,14 @@ impl Why {
         let size = logged.or(limit).or(now.total.ok()).unwrap_or(0);
         // Before the recording, nothing was seen to grow.
         let is_recorded = episode.time >= self.recorded.map_or(episode.time, |[first, _]| first);
-        let growers = if is_recorded { moment.growers(size) } else { Vec::new() };
+        // Without the kernel's report, the limit may be one above.
+        let known = kills.first().and_then(|kill| kill.event.victim.as_ref().ok());
+        let is_exact = known.is_none_or(|victim| victim.limit.is_some());
+        let growers = if is_recorded {
+            moment.growers(size, is_exact)
+        } else {
+            Vec::new()
+        };
         let victims = kills
             .iter()
             .map(|kill| victim(kill.clone(), &moment, &growers))

@@ -1,7 +1,7 @@
 //! Memory that cgroups are charged for and that is in no process: shared memory and tmpfs that nobody maps, and kernel memory.
 //!
-//! If it fills a cgroup, no process has grown. The figures of cgroups with a limit are remembered for ten minutes, so that an OOM
-//! kill is not put down to a process.
+//! If it fills a cgroup, no process has grown. The figures of cgroups with a limit are remembered for an hour, so that an OOM kill is
+//! not put down to a process.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,21 +11,23 @@ use crate::account::SHMEM;
 use crate::group::PartKey;
 use crate::model::CgroupFigures;
 use crate::model::snapshot::Snapshot;
+use crate::model::unit::owned_path;
 
-/// Time for which figures are remembered, and for which most of them are.
-const SPAN: Duration = Duration::from_secs(600);
-const FINE_SPAN: Duration = Duration::from_secs(20);
-/// Time between two values within [`FINE_SPAN`], and before.
-const FINE_STEP: Duration = Duration::from_secs(2);
-const COARSE_STEP: Duration = Duration::from_secs(20);
-/// Maximum number of values of a cgroup. Some 40 are needed.
-const MAX_VALUES: usize = 64;
-/// Maximum number of cgroups, those with the largest share of their limit.
+/// Ages of values, and the time between two values up to that age.
+const STEPS: [(Duration, Duration); 3] = [
+    (Duration::from_secs(20), Duration::from_secs(2)),
+    (Duration::from_secs(600), Duration::from_secs(20)),
+    (Duration::from_secs(4200), Duration::from_secs(120)),
+];
+/// Maximum number of values of a cgroup. Some 70 are needed.
+const MAX_VALUES: usize = 96;
+/// Maximum number of cgroups, those with the largest share of their limit; of more, maximum number of one owner.
 const MAX_CGROUPS: usize = 4096;
+const MAX_OF_OWNER: usize = 64;
 /// Time for which a removed cgroup is remembered.
 const REMOVED: Duration = Duration::from_secs(60);
-/// Inverse of the share of the growth of shared memory that processes may map.
-const MAPPED_SHARE: u64 = 4;
+/// Time within which the memory of a victim counts that is gone: the kernel's log may be read late.
+const GONE: Duration = Duration::from_secs(3);
 
 /// The kinds of such memory.
 pub static KINDS: [PartKey; 2] = [
@@ -37,10 +39,10 @@ pub static KINDS: [PartKey; 2] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     pub at: Duration,
-    /// Of each of [`KINDS`].
-    bytes: [u64; 2],
+    shmem: u64,
     /// File pages and shared memory that processes map.
     mapped: u64,
+    kernel: u64,
 }
 
 impl Value {
@@ -48,18 +50,22 @@ impl Value {
     fn of(figures: &CgroupFigures, at: Duration) -> Option<Self> {
         Some(Self {
             at,
-            bytes: [figures.shmem.ok()?, figures.kernel.unwrap_or(0)],
+            shmem: figures.shmem.ok()?,
             mapped: figures.file_mapped.ok()?,
+            kernel: figures.kernel.unwrap_or(0),
         })
     }
 
-    /// Returns the bytes of a kind.
+    /// Returns the bytes of one of [`KINDS`]. Of shared memory, processes may map less than `file_mapped` says.
     pub const fn bytes(&self, kind: usize) -> u64 {
-        self.bytes[kind]
+        match kind {
+            0 => self.shmem.saturating_sub(self.mapped),
+            _ => self.kernel,
+        }
     }
 
-    const fn is_same(&self, other: &Self) -> bool {
-        self.bytes[0] == other.bytes[0] && self.bytes[1] == other.bytes[1] && self.mapped == other.mapped
+    fn is_same(&self, other: &Self) -> bool {
+        Self { at: self.at, ..*other } == *self
     }
 
     /// Returns the value at a time between two, as if it had changed evenly.
@@ -71,8 +77,9 @@ impl Value {
         let mix = |older: u64, newer: u64| (older as f64 + (newer as f64 - older as f64) * share) as u64;
         Self {
             at,
-            bytes: [0, 1].map(|kind| mix(older.bytes[kind], newer.bytes[kind])),
+            shmem: mix(older.shmem, newer.shmem),
             mapped: mix(older.mapped, newer.mapped),
+            kernel: mix(older.kernel, newer.kernel),
         }
     }
 }
@@ -109,17 +116,19 @@ impl Series {
         let all = std::mem::take(&mut self.values);
         for (place, value) in all.iter().enumerate() {
             let age = now.saturating_sub(value.at);
-            let step = if age <= FINE_SPAN { FINE_STEP } else { COARSE_STEP };
+            let Some((_, step)) = STEPS.iter().find(|(most, _)| age <= *most) else {
+                continue;
+            };
             let next = all.get(place + 1).map_or(Duration::MAX, |next| next.at);
-            let is_needed = |last: &Value| next.saturating_sub(last.at) >= step;
-            if age <= SPAN && self.values.back().is_none_or(is_needed) {
+            let is_needed = |last: &Value| next.saturating_sub(last.at) >= *step;
+            if self.values.back().is_none_or(is_needed) {
                 self.values.push_back(*value);
             }
         }
     }
 }
 
-/// The memory of limited cgroups that may be in no process, over the last ten minutes.
+/// The memory of limited cgroups that may be in no process, over the last hour.
 #[derive(Clone, Debug, Default)]
 pub struct Charged {
     cgroups: HashMap<Arc<[u8]>, Series>,
@@ -133,7 +142,7 @@ impl Charged {
                 && let Some(value) = Value::of(figures, now)
             {
                 let series = self.cgroups.entry(Arc::clone(path)).or_default();
-                series.used = figures.current.unwrap_or(0) as f64 / limit.max(1) as f64;
+                series.used = share(figures.current.unwrap_or(0).into(), limit.into());
                 series.push(value);
             }
         }
@@ -150,8 +159,13 @@ impl Charged {
                 .map(|(path, series)| (series.used, Arc::clone(path)));
             let mut used: Vec<_> = used.collect();
             used.sort_unstable_by(|(a, path), (b, other)| b.total_cmp(a).then_with(|| path.cmp(other)));
-            for (_, path) in used.drain(MAX_CGROUPS..) {
-                self.cgroups.remove(&path);
+            let mut of_owner: HashMap<Box<[u8]>, usize> = HashMap::new();
+            for (place, (_, path)) in used.into_iter().enumerate() {
+                let number = of_owner.entry(owned_path(&path).into()).or_default();
+                *number += 1;
+                if place >= MAX_CGROUPS || *number > MAX_OF_OWNER {
+                    self.cgroups.remove(&path);
+                }
             }
         }
     }
@@ -190,32 +204,35 @@ impl Charged {
         found
     }
 
-    /// Returns the growth of each of [`KINDS`] within `span` before this snapshot, in bytes. What the cgroup had in the snapshot before
-    /// counts, too: the memory of a process that was killed is gone.
+    /// Returns the growth of each of [`KINDS`] within `span` before this snapshot, in bytes. What the cgroup had just before counts, too:
+    /// the memory of a process that was killed is gone.
     pub(super) fn growth(&self, snapshot: &Snapshot, path: &[u8], span: Duration) -> [u64; 2] {
-        let grown = || {
-            let (path, now) = (self.limited(path)?, snapshot.monotonic);
-            let mut values = self.values(path, now, span);
-            let figures = snapshot.cgroups.get(path);
-            values.splice(..0, figures.and_then(|figures| Value::of(figures, now)));
-            Some([0, 1].map(|kind| {
-                let grown = |place: usize| {
-                    let (last, earlier) = values.get(place..)?.split_first()?;
-                    Some(last.bytes(kind) - growth(kind, last, earlier)?)
-                };
-                grown(0).max(grown(1)).unwrap_or(0)
-            }))
-        };
-        grown().unwrap_or_default()
+        let now = snapshot.monotonic;
+        let mut values = self.values(path, now, span);
+        let figures = snapshot.cgroups.get(path);
+        values.splice(..0, figures.and_then(|figures| Value::of(figures, now)));
+        [0, 1].map(|kind| {
+            let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
+            let grown = |(place, last): (usize, &Value)| {
+                let from = growth(kind, last, &values[place..])?;
+                Some(last.bytes(kind).saturating_sub(from))
+            };
+            recent.enumerate().filter_map(grown).max().unwrap_or(0)
+        })
     }
 }
 
-/// Returns the least bytes of a kind among earlier values, from which it grew to `last`; `None` if processes map the growth.
-pub fn growth(kind: usize, last: &Value, earlier: &[Value]) -> Option<u64> {
-    let least = earlier.iter().min_by_key(|value| value.bytes(kind))?;
-    let grown = last.bytes(kind).checked_sub(least.bytes(kind))?;
-    let mapped = last.mapped.saturating_sub(least.mapped);
-    (kind > 0 || mapped <= grown / MAPPED_SHARE).then_some(least.bytes(kind))
+/// Returns the bytes of a kind from which it grew to `last`, as of the least value in `all`. If processes unmap shared memory, it has not
+/// grown.
+pub fn growth(kind: usize, last: &Value, all: &[Value]) -> Option<u64> {
+    let least = all.iter().min_by_key(|value| value.bytes(kind))?;
+    let grown = last.bytes(kind).saturating_sub(least.bytes(kind));
+    let whole = if kind == 0 {
+        last.shmem.saturating_sub(least.shmem)
+    } else {
+        grown
+    };
+    Some(last.bytes(kind) - grown.min(whole))
 }
 
 /// Returns the time at which a kind grew beyond `bytes` for the last time, as if it had changed evenly between two values.

@@ -1,4 +1,4 @@
-//! OOM kills: the victim, the reason, the history of the victim, and the process that had grown most below the same limit.
+//! OOM kills: the victim, the reason, the history of the victim, and what had grown most below the same limit.
 //!
 //! The kernel's log names the victim and the limit. The snapshots before the kill have the rest: its command line and its
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
@@ -820,7 +820,11 @@ impl History {
         let programs =
             programs.filter(|(key, _)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none()));
         let (kinds, charged) = (KINDS.iter().cloned().map(RowKey::Part), &self.kill_watch.charged);
-        let path = limit_of.cgroup();
+        // Without the kernel's report, the limit may be one above.
+        let path = match victim.limit {
+            Some(_) => limit_of.cgroup(),
+            None => limit_of.cgroup().and_then(|path| charged.limited(path)),
+        };
         let in_none = path.map_or([0; 2], |path| charged.growth(snapshot, path, GROWTH_SPANS[span]));
         let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));
         let (key, bytes) = most(most_of(others, programs).into_iter().chain(in_none))?;

@@ -1,6 +1,6 @@
 //! The small files of one process: `stat`, `statm`, `status`, `cmdline`, `exe`, `limits`; and `kcmp(2)`.
 //!
-//! All parsers are pure, except [`compare_memory`].
+//! All parsers are pure, except [`compare_memory`] and [`compare_descriptors`].
 
 use std::cmp::Ordering;
 use std::num::NonZero;

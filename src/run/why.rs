@@ -24,7 +24,7 @@ use crate::why::{DAY, SHORT, Why};
     after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit that would have been reached within a \
                   minute. Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
                   memory was short. It explains a kill at the limit of a cgroup, or by systemd-oomd, only if the machine had \
-                  no such event in the day before. If there is no kill or reboot of these kinds, it explains the last stall or limit, or else the last reboot."
+                  no other kill and no such reboot in the day before. If there is no kill and no such reboot, it explains the last stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {
     /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
@@ -104,11 +104,11 @@ fn explain_part(
 ) -> Result<Explanation, Failure> {
     check_end(index.name(), index.span().1, at)?;
     let times = Times::new(index);
-    let moments = at.map_or_else(|| harms(index, &times, boot), |at| vec![at]);
+    let moments = at.map_or_else(|| harms(index, &times, boot), |at| vec![(at, true)]);
     let mut moments = moments.into_iter();
     loop {
         let moment = moments.next();
-        let part = Part::new(index, &times, moment);
+        let part = Part::new(index, &times, moment.map(|(at, _)| at));
         let mut why = new();
         let cuts = index.groups().iter().filter(|group| group.is_cut);
         why.set_cuts(cuts.map(|group| group.to).collect());
@@ -120,8 +120,9 @@ fn explain_part(
         let explanation = why
             .finish()
             .ok_or_else(|| snapshot::nothing(index.name(), span.map(|(first, _)| first)))?;
-        // Otherwise memory was not short after all.
-        if moment.is_none() || at.is_some() || explanation.is_of_harm() {
+        // Otherwise memory was not short after all, or only a cgroup reached its limit before.
+        let is_it = |(_, is_of_cgroup)| explanation.is_of_harm() && (is_of_cgroup || explanation.is_of_machine());
+        if at.is_some() || moment.is_none_or(is_it) {
             return Ok(explanation);
         }
     }
@@ -227,9 +228,9 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Returns the times of the kills, and of the reboots and the end that may have done harm: first those of the machine in the
+/// Returns the times of the kills, and of the reboots and the end that may have done harm, each with true if a cgroup's owner can cause it: first those of the machine in the
 /// day before the newest kill, then the others, the last first. This machine is now in that `boot`, if it wrote the recording.
-fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<SystemTime> {
+fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<(SystemTime, bool)> {
     let (begin, end) = index.span();
     let mut doubtful = 0;
     let mut may_be_short = |group: &Group| {
@@ -262,7 +263,8 @@ fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<System
         .filter(|incident| incident.kind == IncidentKind::Kill);
     let newest = kills.next().map_or(end, Incident::at);
     all.sort_by_key(|(at, is_of_cgroup)| *is_of_cgroup || newest.duration_since(*at).is_ok_and(|ago| ago >= DAY));
-    all.into_iter().map(|(at, _)| at).take(MOMENTS).collect()
+    all.truncate(MOMENTS);
+    all
 }
 
 /// The part of a recording that is read.

@@ -8,6 +8,7 @@ use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::Missing;
 use crate::model::exit::Exit;
+use crate::model::kill::OomKill;
 use crate::model::process::{Facts, Identity};
 use crate::model::reading::Reading;
 use crate::model::taker::Taker;
@@ -256,6 +257,12 @@ impl Explanation {
         );
         let (most, point) = falls.max_by_key(|(free, _)| *free)?;
         Some((most.saturating_sub(last), now.monotonic.saturating_sub(point.monotonic)))
+    }
+
+    /// Returns true unless it is a kill that the owner of a cgroup can cause.
+    pub fn is_of_machine(&self) -> bool {
+        let mut victims = self.victims.iter().map(|victim| &victim.kill.event);
+        self.event.kind != EventKind::Kill || victims.next().is_none_or(OomKill::is_of_machine)
     }
 
     /// Returns true for an event that did harm: a kill, a reboot or an end while memory was short, or a reboot without warning.

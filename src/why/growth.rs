@@ -179,9 +179,6 @@ impl Moment<'_> {
     /// Returns the memory in no process of the cgroup at `path`.
     fn in_no_process(&self, path: &[u8]) -> Vec<Candidate> {
         let charged = self.history.charged();
-        let Some(path) = charged.limited(path) else {
-            return Vec::new();
-        };
         let candidates = KINDS.iter().enumerate().filter_map(|(kind, key)| {
             let (rise, score) = best(|window| {
                 let values = charged.values(path, self.at(), window);
@@ -315,8 +312,9 @@ impl Moment<'_> {
         }
     }
 
-    /// Returns the rows that grew most below the limit of `size` bytes, the largest growth first.
-    pub(super) fn growers(&self, size: u64) -> Vec<Grower> {
+    /// Returns the rows that grew most below the limit of `size` bytes, the largest growth first. Unless it `is_exact`, the limit may be the one of
+    /// a cgroup above.
+    pub(super) fn growers(&self, size: u64, is_exact: bool) -> Vec<Grower> {
         let mut all = self.processes();
         for by in [GroupBy::Command, GroupBy::User] {
             let groups = self.groups(by, &all);
@@ -345,7 +343,9 @@ impl Moment<'_> {
             all.extend(parts.collect::<Vec<_>>());
         }
         if let LimitOf::Cgroup(path) = self.limit_of {
-            all.extend(self.in_no_process(path));
+            let charged = self.history.charged();
+            let path = if is_exact { Some(path) } else { charged.limited(path) };
+            all.extend(path.into_iter().flat_map(|path| self.in_no_process(path)));
         }
         order::sort_by(&mut all, |a, b| {
             b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key))

@@ -26,7 +26,7 @@ const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
 /// Maximum number of threads with a descriptor table of their own that are read.
-const MAX_TABLES: usize = 16;
+const MAX_TABLES: usize = 256;
 
 /// The flags to examine an open file. Without the second one, a file on an unreachable server would block the reader.
 const UNASKED: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::STATX_DONT_SYNC);
@@ -67,10 +67,12 @@ pub(crate) struct HeldResult {
     pub(crate) cost: Duration,
 }
 
-/// Reads what a process holds; with a limit for all processes of its user, if one is given.
+/// Reads what a process holds; with a limit for all processes of its user, if one is given. `has_own_pids` as in
+/// [`Context`](super::Context).
 pub(crate) fn read(
     process: &ProcessRef,
     roots: &Roots,
+    has_own_pids: bool,
     spending: Option<&Spending>,
     reader: &mut Reader<'_>,
 ) -> HeldResult {
@@ -88,7 +90,7 @@ pub(crate) fn read(
         (reader.progress)();
         spender.as_mut().map_or(Ok(()), Spender::charge)
     };
-    let read = found.read(roots.is_own(), reader.buf, &mut progress);
+    let read = found.read(has_own_pids, reader.buf, &mut progress);
     let objects = read.and_then(|_| check_same(process, proc));
     HeldResult {
         objects: objects.map(|()| found.objects.into_iter().map(|(own, _)| own).collect()),
@@ -123,43 +125,49 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Reads all descriptors; returns the number of those in the table of the process. Calls `progress` between reads that may
-    /// block, and fails once it does. On the tree of another machine, threads have no tables of their own.
-    fn read(&mut self, is_own: bool, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
+    /// block, and fails once it does. Tables of threads are read only if system calls use the same pids.
+    fn read(&mut self, has_own_pids: bool, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
         let count = self.read_table(buf, progress)?;
-        for thread in if is_own {
-            self.other_tables(progress)?
-        } else {
-            Vec::new()
-        } {
+        let threads = has_own_pids.then(|| self.other_tables(progress)).transpose()?;
+        for thread in threads.into_iter().flatten() {
             self.thread = Some(thread);
-            // If the thread has ended, it holds nothing.
-            let read = self.read_table(buf, progress);
-            read.map(|_| ())
-                .or_else(|why| if why == Missing::TimedOut { Err(why) } else { Ok(()) })?;
+            match self.read_table(buf, progress) {
+                // A thread that has ended holds nothing.
+                Ok(_) | Err(Missing::Gone) => {}
+                Err(why) => return Err(why),
+            }
         }
         self.subtract_mapped(buf, progress);
         self.leave_out_drm_buffers();
         Ok(count)
     }
 
-    /// Returns the first threads that have a descriptor table of their own: after `unshare(CLONE_FILES)`, or as made by `clone(2)`.
+    /// Returns a thread of each descriptor table that is not the one of the process: a thread has its own after
+    /// `unshare(CLONE_FILES)`, or from `clone(2)`. [`Missing::TimedOut`] if there are too many.
     fn other_tables(&self, progress: &mut dyn FnMut() -> Reading<()>) -> Reading<Vec<u32>> {
         let target = &self.process.target;
         let mut threads = Vec::new();
-        let listed = target.at_first(self.proc, b"task", |dir, name| {
+        let list = |dir: BorrowedFd<'_>, name: &[u8]| {
             files::numbers(&files::open_at(dir, name)?, b".", LIST_PIECE, |tid| threads.push(tid))
-        });
+        };
+        target
+            .at_first(self.proc, b"task", list)
+            .map_err(|e| absent(e, target, self.proc))?;
         let mut tables = vec![target.task()];
         threads.retain(|tid| *tid != tables[0]);
         for (at, tid) in threads.into_iter().enumerate() {
             if at % STEP == 0 {
                 progress()?;
             }
-            let is_other = |known: &u32| {
-                let order = pid::compare_descriptors(*known, tid);
-                order.is_ok_and(|order| order != Ordering::Equal)
+            // If the known thread has ended, this one can still be compared with itself.
+            let is_other = |known: &u32| match pid::compare_descriptors(*known, tid) {
+                Ok(order) => order != Ordering::Equal,
+                Err(_) => pid::compare_descriptors(tid, tid).is_ok(),
             };
-            if listed.is_ok() && tables.len() <= MAX_TABLES && tables.iter().all(is_other) {
+            if tables.iter().all(is_other) {
+                if tables.len() > MAX_TABLES {
+                    return Err(Missing::TimedOut);
+                }
                 tables.push(tid);
             }
         }

@@ -260,7 +260,13 @@ impl Process {
             JobKey::Held(self.serial),
             expected,
             move |context, reader| {
-                let result = read(&process, &context.roots, spending.as_deref(), reader);
+                let result = read(
+                    &process,
+                    &context.roots,
+                    context.has_own_pids,
+                    spending.as_deref(),
+                    reader,
+                );
                 (process, result)
             },
             |scanner, (process, result)| scanner.table.set_held_by(&process, result),
