@@ -4,7 +4,8 @@
 //! is derived in one pass. At most a few snapshots are held at a time, with one [`History`] and one explanation.
 //!
 //! # Events
-//! A *kill* is by the kernel or a daemon; kills within ten seconds are one event. A *danger* is a limit less than a
+//! A *kill* is by the kernel or a daemon; kills of one owner (of the machine, or in a user's or a service's cgroups) within ten seconds are
+//! one event. A *danger* is a limit less than a
 //! minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
 //! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall of the machine, not
 //! only of a cgroup, that is the *end*.
@@ -34,6 +35,7 @@ pub use explanation::{Event, EventKind, Explanation};
 use growth::{Moment, Used};
 use trail::Trail;
 
+use crate::account::SHMEM;
 use crate::account::headroom::{is_within, machine_headroom};
 use crate::group::RowKey;
 use crate::history::dangers::{Danger, Limit};
@@ -100,8 +102,12 @@ struct Episode {
     first_sign: Duration,
     last_sign: Duration,
     kills: Vec<KillKey>,
-    /// The weight of its main victim so far.
-    heaviest: Option<Weight>,
+    /// The memory of its largest victim so far.
+    largest: Option<u64>,
+    /// See [`Kill::owner`].
+    owner: Box<[u8]>,
+    /// False for kills that the owner of a cgroup can cause.
+    is_of_machine: bool,
     danger: Option<Danger>,
     /// The time of its beginning, and its worst state.
     stall: Option<(Duration, Stall)>,
@@ -120,17 +126,14 @@ impl Episode {
             first_sign: moment.monotonic,
             last_sign: moment.monotonic,
             kills: Vec::new(),
-            heaviest: None,
+            largest: None,
+            owner: Box::default(),
+            is_of_machine: true,
             danger: None,
             stall: None,
             is_sudden: None,
             is_aftermath: false,
         }
-    }
-
-    /// Returns true unless it is a kill that the owner of a cgroup can cause.
-    fn is_of_machine(&self) -> bool {
-        self.kind != EventKind::Kill || self.heaviest.is_some_and(|(is_of_machine, _)| is_of_machine)
     }
 
     fn is_over(&self, now: Duration) -> bool {
@@ -401,25 +404,26 @@ impl Why {
             let is_with = |open: &Episode| {
                 let is_near = kill.at + TOGETHER >= open.first_sign && kill.at <= open.last_sign + TOGETHER;
                 let is_near = is_near && kill.at <= open.first_sign + LONGEST;
-                open.kind == EventKind::Kill && is_near && (open.time < first) == (kill.event.time < first)
+                open.kind == EventKind::Kill
+                    && is_near
+                    && open.owner == kill.owner()
+                    && (open.time < first) == (kill.event.time < first)
             };
             let moment = if is_old {
                 snapshot
             } else {
                 self.moment_of(&kill, snapshot)
             };
-            let (moment, weight) = (Arc::clone(moment), weight(&kill));
+            let (moment, held) = (Arc::clone(moment), kill.held());
             match &mut self.open {
                 Some(open) if is_with(open) => {
                     open.kills.push(key);
-                    if open.heaviest.is_none_or(|heaviest| weight > heaviest) {
-                        // It is named, and may have started since. Kills in a cgroup may have gone on for minutes.
-                        let is_first_of_machine =
-                            weight.0 && open.heaviest.is_some_and(|(is_of_machine, _)| !is_of_machine);
-                        if is_first_of_machine || victim_of(&kill).is_some_and(|id| open.moment.row(id).is_none()) {
+                    if held > open.largest {
+                        open.largest = held;
+                        // The largest is named, and may have started since.
+                        if victim_of(&kill).is_some_and(|id| open.moment.row(id).is_none()) {
                             open.moment = moment;
                         }
-                        open.heaviest = Some(weight);
                     }
                     open.first_sign = open.first_sign.min(kill.at);
                     open.last_sign = open.last_sign.max(kill.at);
@@ -434,7 +438,9 @@ impl Why {
                 first_sign: kill.at,
                 last_sign: kill.at,
                 kills: vec![key],
-                heaviest: Some(weight),
+                largest: held,
+                owner: kill.owner(),
+                is_of_machine: kill.event.is_of_machine(),
                 ..Episode::new(EventKind::Kill, &moment)
             };
             if let Some(open) = self.open.take() {
@@ -496,7 +502,7 @@ impl Why {
         match self.open.take() {
             // If a kill freed enough memory, the kill is the event to explain; the reboot is another one. A kill in a cgroup makes no
             // machine reboot.
-            Some(kill) if kill.kind == EventKind::Kill && !(is_short && kill.is_of_machine()) => {
+            Some(kill) if kill.kind == EventKind::Kill && !(is_short && kill.is_of_machine) => {
                 self.finish_episode(&kill, true, resumed);
             }
             Some(open) if is_short => {
@@ -556,10 +562,10 @@ impl Why {
             (Some((_, best)), Some(at)) => distance(event.time, at) < distance(best.event.time, at),
             (Some((best, explained)), None) => {
                 let is_kept = explained.is_of_machine() && distance(event.time, explained.event.time) < DAY;
-                rank > *best || rank == *best && (episode.is_of_machine() || !is_kept)
+                rank > *best || rank == *best && (episode.is_of_machine || !is_kept)
             }
         };
-        if episode.kind == EventKind::Kill && episode.is_of_machine() {
+        if episode.kind == EventKind::Kill && episode.is_of_machine {
             self.machine_kill = Some(event.time);
         }
         if is_better {
@@ -573,7 +579,7 @@ impl Why {
         self.events.push_back(event);
     }
 
-    /// Returns the kills of an episode, with all that is known of them by now: those of the machine, and the largest first.
+    /// Returns the kills of an episode, with all that is known of them by now, the largest first.
     fn kills_of(&self, episode: &Episode) -> Vec<Kill> {
         let kills = self.history.kills();
         let mut kills: Vec<Kill> = kills
@@ -582,7 +588,7 @@ impl Why {
             .collect();
         // Of equal ones the first counts.
         kills.reverse();
-        order::sort_by(&mut kills, |a, b| weight(b).cmp(&weight(a)));
+        order::sort_by(&mut kills, |a, b| b.held().cmp(&a.held()));
         kills
     }
 
@@ -786,14 +792,6 @@ fn add_highest<'a>(list: &mut Vec<Exit>, more: impl Iterator<Item = &'a Exit>) {
     }
 }
 
-/// If it is the machine's, and the memory of the victim.
-type Weight = (bool, Option<u64>);
-
-/// Returns the weight of a kill. Of several, the heaviest is named.
-fn weight(kill: &Kill) -> Weight {
-    (kill.event.is_of_machine(), kill.held())
-}
-
 fn distance(one: SystemTime, other: SystemTime) -> Duration {
     let later = one.duration_since(other);
     later.unwrap_or_else(|error| error.duration())
@@ -831,13 +829,14 @@ fn is_end_of(exit: &Exit, kill: &Kill) -> bool {
     exit.pid == known.id.pid && is_same
 }
 
-/// Returns a victim with its role in the event.
+/// Returns a victim with its role in the event. If shared memory that nobody maps grew, the victim may be the process that holds it.
 fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     let id = victim_of(&kill);
     let role = match (growers.first(), id) {
         (Some(first), Some(id)) => match &first.key {
             RowKey::Process(grower) if *grower == id => Role::Grower,
             RowKey::Group(key) if moment.group_of(id, key.by) == key.name => Role::Member,
+            RowKey::Part(key) if key.id == SHMEM => Role::Unknown,
             _ => Role::Bystander,
         },
         _ => Role::Unknown,

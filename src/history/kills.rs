@@ -120,11 +120,11 @@ impl Kill {
         let victim = self.event.victim.as_ref().ok();
         let (uid, path) = victim.map_or((None, &[][..]), OomVictim::origin);
         let path = Some(path).filter(|path| path.len() > 1).or(self.cgroup.as_deref());
-        match (self.event.cause(), path, uid) {
-            (KillCause::Machine, ..) => (*b"machine").into(),
-            (_, Some(path), _) => owned_path(path).into(),
-            (_, None, Some(uid)) => format!("uid {uid}").into_bytes().into(),
-            (_, None, None) => Box::default(),
+        match (path, uid) {
+            _ if self.event.is_of_machine() => (*b"machine").into(),
+            (Some(path), _) => owned_path(path).into(),
+            (None, Some(uid)) => format!("uid {uid}").into_bytes().into(),
+            (None, None) => Box::default(),
         }
     }
 }

@@ -420,7 +420,14 @@ impl WhyReport<'_> {
                 };
                 format!("The victim was a bystander{own}.{why} {what}")
             }
-            Some(Role::Unknown) | None => what,
+            Some(Role::Unknown) | None => match victim.and_then(|victim| victim.rise).filter(|own| own.bytes() > 0) {
+                Some(own) if matches!(first.key, RowKey::Part(_)) => format!(
+                    "{what} The victim itself had grown by {} in {}.",
+                    self.bytes(own.bytes()),
+                    seconds(own.over)
+                ),
+                _ => what,
+            },
         }];
         let is_victim = |grower: &&Grower| {
             let known = e.victims.iter().filter_map(|victim| victim.kill.known.as_ref());
@@ -979,7 +986,8 @@ described_object! {
         "limit": bytes().null("the machine's memory was full, or it is not known") => {
             victim.kill.event.victim.as_ref().ok().and_then(|victim| victim.limit.as_ref()?.size)
         },
-        /// Its part: it grew most, it is of the program that grew most, another grew, or that is not known.
+        /// Its role: it grew most, it is of the program that grew most, another grew, or that is not known. If shared memory grew that no
+        /// process maps, the victim may hold it.
         "role": one_of(Role::ALL.map(Role::id)) => victim.role.id(),
         /// Its growth.
         "growth": object(rise_fields()).null("not known") => rise_object(victim.rise),

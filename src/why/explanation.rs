@@ -133,7 +133,7 @@ named! {
         Member = "member",
         /// Another grew.
         Bystander = "bystander",
-        /// Nothing that was recorded grew, or the victim is not known.
+        /// Nothing that was recorded grew, shared memory did that the victim may hold, or the victim is not known.
         Unknown = "unknown",
     }
 }
