@@ -5,8 +5,8 @@
 //! *thrash* if tasks read back the pages that were reclaimed from them (major faults), or *throttled* if a cgroup is at its soft
 //! limit with memory that cannot be reclaimed.
 //!
-//! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, the stall
-//! belongs to the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
+//! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, and
+//! reads them back, the stall belongs to the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
 //! stall. Any user can do that, so the faults of one user neither cause nor hide a stall of the machine.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -17,6 +17,7 @@ use crate::account::headroom::{Room, is_within};
 use crate::history::dangers::is_short;
 use crate::history::most::{LimitOf, most};
 use crate::history::{History, RowHistory};
+use crate::model::cgroup::Count;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
@@ -225,6 +226,34 @@ pub(super) struct StallWatch {
     stalls: Vec<Stall>,
     /// The beginnings of the last stalls, the newest last.
     begun: VecDeque<Duration>,
+    refaults: BTreeMap<Arc<[u8]>, Refaults>,
+}
+
+/// Refaults of a limited cgroup: per second over the last seconds, and the time and the number at two moments, the older first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refaults {
+    rate: f64,
+    counted: [(Duration, u64); 2],
+}
+
+impl Refaults {
+    fn new(now: Duration, count: u64) -> Self {
+        Self {
+            rate: 0.0,
+            counted: [(now, count); 2],
+        }
+    }
+
+    fn push(&mut self, now: Duration, count: u64) {
+        let [(from, before), (last, _)] = self.counted;
+        let seconds = now.saturating_sub(from).as_secs_f64();
+        if seconds > 0.0 {
+            self.rate = count.saturating_sub(before) as f64 / seconds;
+        }
+        if now.saturating_sub(last) >= MIN_SPAN {
+            self.counted = [self.counted[1], (now, count)];
+        }
+    }
 }
 
 impl StallWatch {
@@ -241,10 +270,18 @@ impl StallWatch {
             let counters = (now, stalled, system.pgmajfault.ok(), reclaimed);
             found.extend(self.watch(None, counters, false));
         }
+        self.refaults.retain(|path, _| rooms.contains_key(path));
         for (path, room) in rooms {
             let Some(figures) = snapshot.cgroups.get(path) else {
                 continue;
             };
+            if let Ok(Count(count)) = figures.refaults {
+                let new = || Refaults::new(now, count);
+                self.refaults
+                    .entry(Arc::clone(path))
+                    .or_insert_with(new)
+                    .push(now, count);
+            }
             let (Ok(some), Ok(full)) = (figures.stalled_some, figures.stalled_full) else {
                 continue;
             };
@@ -292,7 +329,7 @@ impl StallWatch {
 
     pub(super) fn bytes(&self) -> usize {
         let queues = self.watched.values().map(|watched| watched.counters.capacity());
-        queues.sum::<usize>() * size_of::<Counters>()
+        queues.sum::<usize>() * size_of::<Counters>() + self.refaults.len() * size_of::<(Arc<[u8]>, Refaults)>()
     }
 }
 
@@ -386,8 +423,16 @@ impl History {
         let waits_in = waiter.and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok());
         let rooms = self.danger_watch.rooms().iter();
         let is_above = |above: &[u8]| waits_in.is_some_and(|path| is_within(path, above));
+        // The page cache fills the limit of each cgroup that reads files. It stalls if the pages were its own.
+        let least = waiter.map_or(0.0, |(_, bytes)| bytes / rustix::param::page_size() as f64 * share);
+        let reads_back = |above: &[u8]| {
+            self.stall_watch
+                .refaults
+                .get(above)
+                .is_none_or(|refaults| refaults.rate >= least)
+        };
         let nearest = rooms
-            .filter(|(above, _)| is_above(above) && is_at_limit(snapshot, above))
+            .filter(|(above, _)| is_above(above) && is_at_limit(snapshot, above) && reads_back(above))
             .min_by_key(|(_, room)| room.left);
         nearest.map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
     }

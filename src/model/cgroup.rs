@@ -50,6 +50,9 @@ macro_rules! cgroup_figures {
             kernel: u64,
             /// Major faults of its processes. Read with `reclaimable`. `pgmajfault` of `memory.stat`.
             major_faults: Count,
+            /// Pages read back soon after they were reclaimed. Read with `reclaimable`. `workingset_refault_anon` +
+            /// `workingset_refault_file` of `memory.stat`; before Linux 5.9 `workingset_refault`.
+            refaults: Count,
             /// Processes in it or below it that were killed because a limit was reached, or the machine's memory was full. In
             /// v1 without descendants. Read with `reclaimable`. `oom_kill` of `memory.events`.
             oom_kills: Count,

@@ -154,6 +154,9 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     figures.file_mapped = get(b"file_mapped");
     figures.kernel = kernel(get);
     figures.major_faults = get(b"pgmajfault").map(Count);
+    let anon = get(b"workingset_refault_anon");
+    let refaults = anon.and_then(|anon| Ok(anon.saturating_add(get(b"workingset_refault_file")?)));
+    figures.refaults = refaults.or_else(|_| get(b"workingset_refault")).map(Count);
     let events: &[u8] = match version {
         Version::V1 => b"memory.oom_control",
         Version::V2 => b"memory.events",

@@ -86,6 +86,7 @@ fn cgroup() -> CgroupFigures {
         file_mapped: Ok(32),
         kernel: Ok(64),
         major_faults: Ok(Count(7)),
+        refaults: Ok(Count(9)),
         oom_kills: Ok(Count(2)),
         throttled: Ok(Count(4)),
         limit_hits: Ok(Count(5)),

@@ -35,6 +35,8 @@ struct World {
     of_root: f64,
     /// MiB that are available, of 1000.
     available: u64,
+    /// The share of the faults that are refaults of the cgroup, if the kernel has this counter.
+    refaults: Option<f64>,
 }
 
 impl World {
@@ -51,6 +53,7 @@ impl World {
             uid: 1001,
             of_root: 0.0,
             available: 100,
+            refaults: Some(1.0),
         }
     }
 
@@ -81,6 +84,7 @@ impl World {
         snap.system.pgmajfault = Ok(self.faults);
         let reclaimed = self.reclaims.map(|_| self.reclaimed).ok_or(Missing::Unsupported);
         (snap.system.steal_kswapd, snap.system.steal_direct) = (reclaimed, reclaimed.map(|_| 0));
+        let refaults = self.refaults.ok_or(Missing::Unsupported);
         let figures = CgroupFigures {
             current: Ok(50 * MIB),
             reclaimable: Ok((50 - self.stays) * MIB),
@@ -89,6 +93,7 @@ impl World {
             swap_limit: Ok(None),
             high: Ok(Some(50 * MIB)),
             major_faults: Ok(Count(self.faults)),
+            refaults: refaults.map(|share| Count((self.faults as f64 * share) as u64)),
             stalled_some: Ok(Duration::from_secs_f64(self.waited[1])),
             stalled_full: Ok(Duration::from_secs_f64(self.waited[1])),
             ..CgroupFigures::missing(Missing::Unsupported)
@@ -201,5 +206,22 @@ fn pages_that_the_machine_did_not_reclaim_are_a_stall_only_of_a_limited_cgroup()
             want,
             "{reclaims:?} {waits_in} {uid} {of_root} {available}"
         );
+    }
+}
+
+#[test]
+fn a_limit_full_of_page_cache_is_a_stall_only_if_its_pages_are_read_back() {
+    let cgroup = [(Some(&b"/batch"[..]), StallKind::Thrash)];
+    for (refaults, want) in [
+        (None, &cgroup[..]),
+        (Some(0.0), &[]),
+        (Some(0.3), &[]),
+        (Some(0.6), &cgroup),
+    ] {
+        let mut world = World::new(10);
+        (world.reclaims, world.refaults, world.available) = (Some(0.1), refaults, 900);
+        (0..10).for_each(|_| world.pass(Second::default()));
+        (0..20).for_each(|_| world.pass(THRASH));
+        assert_eq!(world.told(), want, "{refaults:?}");
     }
 }

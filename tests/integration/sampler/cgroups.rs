@@ -247,7 +247,8 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
         (
             "a.slice/b.service/memory.stat",
             "anon 900\nkernel 700\npagetables 50\nsock 10\nfile_mapped 200\nzswap 120\nshmem 600\nactive_file 1000\n\
-             inactive_file 2000\nslab_reclaimable 30\npgmajfault 77\n",
+             inactive_file 2000\nslab_reclaimable 30\npgmajfault 77\nworkingset_refault_anon 5\n\
+             workingset_refault_file 6\n",
         ),
         (
             "a.slice/b.service/memory.events",
@@ -269,6 +270,7 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
     let found = figures(&snapshot, "/a.slice/b.service");
     assert_eq!(found.ceiling(), Some((8000, true)));
     assert_eq!((found.reclaimable, found.major_faults), (Ok(3030), Ok(Count(77))));
+    assert_eq!(found.refaults, Ok(Count(11)));
     assert_eq!(
         (found.shmem, found.file_mapped, found.kernel),
         (Ok(600), Ok(200), Ok(510))
@@ -290,7 +292,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
         (
             "a.slice/b.service/memory.stat",
             "active_file 1\ntotal_shmem 400\ntotal_mapped_file 100\ntotal_active_file 1000\n\
-             total_inactive_file 2000\ntotal_pgmajfault 7\n",
+             total_inactive_file 2000\ntotal_pgmajfault 7\ntotal_workingset_refault 3\n",
         ),
         ("a.slice/b.service/memory.failcnt", "12\n"),
         (
@@ -304,6 +306,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
     block_on(scanner.tick());
     let found = figures(&block_on(scanner.tick()), "/a.slice/b.service");
     assert_eq!((found.ceiling(), found.reclaimable), (Some((8192, false)), Ok(3000)));
+    assert_eq!(found.refaults, Ok(Count(3)));
     let figures = (found.shmem, found.file_mapped, found.kernel);
     assert_eq!(figures, (Ok(400), Ok(100), Err(Missing::Unsupported)));
     assert_eq!((found.major_faults, found.oom_kills), (Ok(Count(7)), Ok(Count(4))));
