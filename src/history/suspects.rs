@@ -1,5 +1,6 @@
 //! Suspects: processes, groups and parts of the RAM that grow or leak, worst first.
 
+use std::array;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +51,9 @@ const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 const MIN_USER_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
 /// Maximum time over which the pace of such growth is measured, unless it is a leak.
 const LONGEST_PACE: Duration = Duration::from_secs(600);
-/// Minimum pace of the newer half of that time, as a share of the pace. Growth in stairs is slower at times.
-const MIN_NEWER_PACE: f64 = 0.6;
+/// Parts of that time, and number of parts with about the median growth if the memory grows evenly, not in stairs.
+const PARTS: usize = 6;
+const MIN_EVEN: usize = 4;
 /// Maximum time over which this growth is measured.
 const LONGEST_LOOK: Duration = Duration::from_secs(300);
 /// The share of this growth that may be in the last half of [`MIN_USER_GROWTH`]. A build that has just begun is no growth of minutes,
@@ -882,17 +884,27 @@ fn grown_over(row: &RowHistory, span: Duration) -> f64 {
     growth(row.footprint_series(), since).unwrap_or(0.0)
 }
 
-/// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict. A step in the first half
-/// of that time is no part of a slower growth.
+/// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict. If it grows evenly, steps
+/// are no part of the pace.
 fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> f64 {
     let span = match verdict {
         Verdict::Leaking => span,
         _ => span.min(LONGEST_PACE),
     };
-    let pace = |span: Duration| grown_over(row, span) / span.as_secs_f64().max(1.0);
-    let (all, newer) = (pace(span), pace(span / 2));
-    let is_step = newer > 0.0 && newer < all * MIN_NEWER_PACE;
-    if is_step { newer } else { all }
+    let whole: [f64; PARTS + 1] = array::from_fn(|parts| grown_over(row, span * parts as u32 / PARTS as u32));
+    let mut each: [f64; PARTS] = array::from_fn(|part| whole[part + 1] - whole[part]);
+    each.sort_unstable_by(f64::total_cmp);
+    let median = f64::midpoint(each[(PARTS - 1) / 2], each[PARTS / 2]);
+    let usual = each
+        .iter()
+        .filter(|grown| **grown >= median / 2.0 && **grown <= median * 2.0);
+    let pace = |grown: f64, parts: usize| grown * PARTS as f64 / parts as f64 / span.as_secs_f64().max(1.0);
+    if median > 0.0 && usual.clone().count() >= MIN_EVEN {
+        let even = each.iter().filter(|grown| **grown <= median * 2.0);
+        pace(even.clone().sum(), even.count())
+    } else {
+        pace(whole[PARTS], PARTS)
+    }
 }
 
 /// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in

@@ -400,19 +400,19 @@ fn another_by(second: u64, times: f64) -> Vec<ProcessSample> {
 
 #[test]
 fn growth_of_a_user_is_explained_only_by_its_own_processes() {
-    // A step before is no part of the pace.
-    let after_step = watch_for(6, |second| {
-        let mut all = another_by(second, 10.0);
-        all.push(of_user(
-            server(20, 0, if second < 100_030 { 10.0 } else { 700.0 }),
-            1001,
-        ));
-        all
-    });
-    let listed = after_step.suspects();
-    let user = listed.iter().find(|s| s.cause == Some(Cause::Together)).unwrap();
-    let pace = user.judgement.slope * 60.0 / MIB as f64;
-    assert!((15.0..22.0).contains(&pace), "{pace}");
+    // A step is no part of the pace. The minutes that are watched, the second of the step, and its MiB.
+    for (minutes, step_at, step) in [(6, 30, 690.0), (11, 390, 150.0)] {
+        let after_step = watch_for(minutes, |second| {
+            let mut all = another_by(second, 10.0);
+            let more = if second < 100_000 + step_at { 0.0 } else { step };
+            all.push(of_user(server(20, 0, 10.0 + more), 1001));
+            all
+        });
+        let listed = after_step.suspects();
+        let user = listed.iter().find(|s| s.cause == Some(Cause::Together)).unwrap();
+        let pace = user.judgement.slope * 60.0 / MIB as f64;
+        assert!((15.0..22.0).contains(&pace), "{minutes}: {pace}");
+    }
     // A program of two other users that grows faster explains none of it.
     let others = watch_for(6, |second| {
         let pid = 3000 + (second / 10 % 1000) as u32;
