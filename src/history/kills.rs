@@ -292,6 +292,10 @@ impl Kill {
         if let Some(grower) = &self.grower {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
             let name = text::cut(&grower.name, width);
+            let name = match &grower.key {
+                RowKey::Group(key) if key.by == GroupBy::User => format!("user {name}"),
+                _ => name,
+            };
             let all = match &grower.key {
                 RowKey::Group(_) => " (all its processes)",
                 RowKey::Process(_) | RowKey::Part(_) => "",
@@ -790,6 +794,27 @@ impl History {
             .map_or([0.0; 2], |row| growth(row, self.started_at(id), now))
     }
 
+    /// Returns the sums of the programs, or of the users, with several of these processes.
+    fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (RowKey, f64)> {
+        let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
+        for (id, bytes) in processes {
+            let name = match by {
+                GroupBy::User => self
+                    .processes
+                    .get(id)
+                    .and_then(|process| process.facts.owner_name().ok().cloned()),
+                _ => self.command(*id),
+            };
+            if let Some(name) = name {
+                let (count, sum) = sums.entry(name).or_default();
+                *count += 1;
+                *sum += bytes;
+            }
+        }
+        let several = sums.into_iter().filter(|(_, (count, _))| *count > 1);
+        several.map(move |(name, (_, sum))| (RowKey::Group(GroupKey { by, name: Some(name) }), sum))
+    }
+
     /// Returns the process, the program or the memory in no process that grew most below the limit over one of the spans, unless
     /// that is the victim.
     fn grower(
@@ -814,11 +839,16 @@ impl History {
         };
         let of_ended = ended().map(|ended| (ended.victim.id, ended.growth[span]));
         let others = living.chain(of_ended).filter(|(id, ..)| !is_victim(*id));
-        let others = others.map(|(id, bytes)| (RowKey::Process(id), bytes));
+        let others: Vec<(Identity, f64)> = others.collect();
         // The processes of a program may be in several cgroups.
         let programs = self.programs(|row| row.footprint().change_over(GROWTH_SPANS[span]));
-        let programs =
-            programs.filter(|(key, _)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none()));
+        let is_named =
+            |(key, _): &(RowKey, f64)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none());
+        let below = if victim.by_cgroup { &others[..] } else { &[] };
+        let programs = programs.filter(is_named).chain(self.sums_of(below, GroupBy::Command));
+        let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
+        let found = most_of(processes, programs).into_iter();
+        let found = most_of(found, self.sums_of(below, GroupBy::User));
         let (kinds, charged) = (KINDS.iter().cloned().map(RowKey::Part), &self.kill_watch.charged);
         // Without the kernel's report, the limit may be one above.
         let path = match victim.limit {
@@ -827,7 +857,7 @@ impl History {
         };
         let in_none = path.map_or([0; 2], |path| charged.growth(snapshot, path, GROWTH_SPANS[span]));
         let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));
-        let (key, bytes) = most(most_of(others, programs).into_iter().chain(in_none))?;
+        let (key, bytes) = most(found.into_iter().chain(in_none))?;
         let name: Box<[u8]> = match &key {
             RowKey::Process(id) => match snapshot.row(*id) {
                 Some(row) => row.facts.comm.clone(),

@@ -256,25 +256,31 @@ impl Moment<'_> {
         all
     }
 
-    /// Returns the programs, or the users, with all processes below the limit that grew far more than their rows in `known`: a
-    /// program than any single one, a user than all that would be named.
+    /// Returns the programs, or the users, that grew far more below the limit than their rows in `known`: a program than any single
+    /// one, a user than all that would be named. Of one that also has processes elsewhere, the growth of those below is summed.
     fn groups(&self, by: GroupBy, known: &[Candidate]) -> Vec<Candidate> {
         let rows = self.snapshot.rows().iter();
         let mut members: HashMap<Arc<[u8]>, (HashSet<Identity>, bool)> = HashMap::new();
         for sample in rows.filter(|sample| !sample.stat.is_kernel_thread()) {
             if let Some(name) = self.group_of(sample.id, by) {
                 let (all, is_whole) = members.entry(name).or_insert_with(|| (HashSet::new(), true));
-                all.insert(sample.id);
-                *is_whole &= self.is_below(&sample.facts);
+                if self.is_below(&sample.facts) {
+                    all.insert(sample.id);
+                } else {
+                    *is_whole = false;
+                }
             }
         }
-        let whole = members
-            .into_iter()
-            .filter(|(_, (all, is_whole))| *is_whole && all.len() > 1);
-        let candidates = whole.filter_map(|(name, (all, _))| {
+        let several = members.into_iter().filter(|(_, (all, _))| all.len() > 1);
+        let candidates = several.filter_map(|(name, (all, is_whole))| {
             let key = GroupKey { by, name: Some(name) };
             let row = self.history.group(&key)?;
-            let (rise, score) = self.best(row, None)?;
+            let is_member = |one: &&Candidate| one.key.process().is_some_and(|id| all.contains(&id));
+            let (rise, score) = if is_whole {
+                self.best(row, None)?
+            } else {
+                sum_of(known.iter().filter(is_member))?
+            };
             let is_of_it = |one: &&Candidate| match one.key.process() {
                 Some(id) => all.contains(&id),
                 None => one.members.iter().any(|id| all.contains(id)),
@@ -435,6 +441,22 @@ impl Moment<'_> {
         let before = bands.iter().take(2).flatten().next()?.min;
         Some(now - before.cast_signed())
     }
+}
+
+/// Returns the sum of the growth of processes and of its weight; `None` of none.
+fn sum_of<'a>(processes: impl Iterator<Item = &'a Candidate>) -> Option<(Rise, f64)> {
+    let all = processes.map(|one| (one.rise, one.score));
+    all.reduce(|(sum, weight), (one, score)| {
+        let rise = Rise {
+            from: sum.from.saturating_add(one.from),
+            to: sum.to.saturating_add(one.to),
+            over: sum.over.max(one.over),
+            rest: sum.rest.min(one.rest),
+            is_cut: sum.is_cut || one.is_cut,
+            is_new: sum.is_new && one.is_new,
+        };
+        (rise, weight + score)
+    })
 }
 
 /// Returns the growth over the window with the highest weight, and that weight.

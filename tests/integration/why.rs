@@ -286,6 +286,29 @@ fn shared_memory_that_no_process_maps_is_named_instead_of_the_victim() {
 }
 
 #[test]
+fn a_program_that_fills_a_cgroup_is_named_if_it_also_runs_elsewhere() {
+    let rows = |second| {
+        let small = |pid| {
+            holding(
+                pid,
+                "logger",
+                if pid == 20 { "/" } else { "/shop" },
+                1 + later(second) / 20,
+            )
+        };
+        (20..31)
+            .map(small)
+            .chain([holding(7, "database", "/shop", 60 + later(second) / 6)])
+            .collect()
+    };
+    let found = explain(with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop"))), None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Bystander);
+    let text = text(&found);
+    let part = "What had grown was logger (10 processes): from 10.0M to 60.0M in ";
+    assert!(text.contains(part), "{part}\n{text}");
+}
+
+#[test]
 fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
     // The minutes of the kill of the machine and of the one in the cgroup, and the victim that is explained.
     let cases = [

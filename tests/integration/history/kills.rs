@@ -144,6 +144,8 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
 /// MiB by the second, and if figures are known in it.
 type Mib = fn(u64) -> u64;
 type Known = fn(u64) -> bool;
+/// A command by its number.
+type Name = fn(u32) -> String;
 
 /// A cgroup with a limit of 150 MiB: its shared memory, what processes map of it, and kernel memory.
 fn charged([shmem, mapped, kernel]: [u64; 3]) -> CgroupFigures {
@@ -220,6 +222,40 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
         }
         let found = why(&history);
         assert!(found.ends_with(expected), "{name}: {found}");
+    }
+}
+
+#[test]
+fn many_small_processes_in_the_cgroup_are_named_together() {
+    // The command of the nth of ten small processes, and the end of the text. One more of the first name is elsewhere.
+    let cases: [(Name, &str); 2] = [
+        (
+            |_| "logger".into(),
+            "; logger (all its processes) had grown most, +50.0M in 10s",
+        ),
+        (
+            |n| format!("w{n}"),
+            "; user news (all its processes) had grown most, +50.0M in 10s",
+        ),
+    ];
+    for (command, expected) in cases {
+        let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
+        let rows = |second: u64| {
+            let small = |n: u32| {
+                let path = if n == 0 { "/" } else { "/shop" };
+                let sample = holding(20 + n, &command(n), path, second.saturating_sub(50) / 2 + 1);
+                with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
+            };
+            (0..=10)
+                .map(small)
+                .chain([holding(7, "database", "/shop", 10 + second / 2)])
+                .collect()
+        };
+        assert!(
+            why(&after_kill(rows, &kill)).ends_with(expected),
+            "{}",
+            why(&after_kill(rows, &kill))
+        );
     }
 }
 
