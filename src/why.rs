@@ -440,7 +440,7 @@ impl Why {
                 kills: vec![key],
                 largest: held,
                 owner: kill.owner(),
-                is_of_machine: kill.event.is_of_machine(),
+                is_of_machine: !kill.event.is_of_cgroup(),
                 ..Episode::new(EventKind::Kill, &moment)
             };
             if let Some(open) = self.open.take() {
@@ -648,7 +648,7 @@ impl Why {
         let (begun, booted) = self.begun;
         let span = snapshot.monotonic.saturating_sub(begun).min(TEN_MINUTES);
         let rows = snapshot.rows().iter().filter(|row| !row.stat.is_kernel_thread());
-        Explanation {
+        let mut explanation = Explanation {
             host: Arc::clone(&snapshot.host),
             recorded: self.recorded.unwrap_or([snapshot.time; 2]),
             snapshots: self.snapshots,
@@ -686,7 +686,14 @@ impl Why {
                 .count(),
             resumed: None,
             worst: Worst::default(),
+        };
+        // What filled the cgroup is in none of the processes.
+        if explanation.cgroup.is_some() && explanation.unexplained().is_some() {
+            for victim in &mut explanation.victims {
+                victim.role = Role::Unknown;
+            }
         }
+        explanation
     }
 
     /// Adds data from the index about parts of the recording that are not read: the first and last snapshot, and the events, which

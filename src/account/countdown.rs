@@ -30,6 +30,9 @@ const FINE_STEP: Duration = Duration::from_millis(500);
 /// Maximum delay of the first value after the beginning of a window.
 const SLACK: Duration = Duration::from_millis(1500);
 
+/// Minimum factor between the paces of a longer window and of a shorter one that is used instead.
+const FASTER: f64 = 2.0;
+
 /// The time within which a fall that is not forecast yet must go on.
 const ONSET: Duration = Duration::from_millis(1500);
 
@@ -119,19 +122,25 @@ impl Countdown {
         }
         let since = self.last.as_ref().map(|(last, _)| last.since);
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };
-        let soonest = DANGER_WINDOWS
+        let windows = DANGER_WINDOWS
             .into_iter()
             .rev()
-            // The longest window that shows a fall has the most reliable pace.
-            .find_map(|window| {
+            .filter_map(|window| {
                 let reach = |seen: Duration| (seen.as_secs_f64() * reach).max(URGENT.as_secs_f64()).min(bound);
                 let least = left as f64 / reach(window);
                 let pace = self.pace(now, value, window, least)?;
                 let is_near = left as f64 / pace <= reach(self.seen(now, value, window));
                 (is_near && !self.rests(now, value, pace, window)).then_some((pace, window))
             })
-            .map(|(pace, window)| (pace, window, self.is_safe_tooth(now.saturating_sub(window), value)))
-            .or_else(|| self.surge(now, value, left));
+            .map(|(pace, window)| (pace, window, self.is_safe_tooth(now.saturating_sub(window), value)));
+        // The longest window that shows a fall has the most reliable pace, unless a faster one began within it.
+        let soonest = windows.chain(self.surge(now, value, left)).reduce(|longer, shorter| {
+            if shorter.0 >= longer.0 * FASTER {
+                shorter
+            } else {
+                longer
+            }
+        });
         let soonest = soonest.map(|(pace, window, is_tooth)| Forecast {
             is_tooth,
             left,

@@ -12,6 +12,7 @@ use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
 use crate::filter::Filterable;
 use crate::group::{Group, GroupBy, GroupNames, PartKey, RowKey, groups};
+use crate::history::dangers::MACHINE;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::ProcessSample;
 use crate::model::snapshot::Snapshot;
@@ -354,8 +355,8 @@ struct Owner {
 }
 
 impl Owner {
-    /// Records one that began at that time. Returns true if the rule is to fire for it.
-    fn begins(&mut self, begun: Duration, now: Duration, cooldown: Duration) -> bool {
+    /// Records one that began at that time. Returns true if the rule is to fire for it. That of the machine never flaps.
+    fn begins(&mut self, begun: Duration, now: Duration, cooldown: Duration, is_machine: bool) -> bool {
         self.last = now;
         let is_known = begun <= self.begun && self.fires != [None; FIRES - 1];
         self.begun = self.begun.max(begun);
@@ -364,7 +365,8 @@ impl Owner {
         }
         let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
         // Further ones are as a flapping alert.
-        let fires = !within(self.fires[FIRES - 2], cooldown) && !within(self.fires[0], WINDOW);
+        let flaps = !is_machine && within(self.fires[0], WINDOW);
+        let fires = !within(self.fires[FIRES - 2], cooldown) && !flaps;
         if fires {
             self.fires.rotate_left(1);
             self.fires[FIRES - 2] = Some(now);
@@ -432,6 +434,7 @@ impl RuleState {
         let mut is_new = false;
         for figure in &self.rule.figures[..self.rule.condition_figures] {
             for (key, begun) in row.owners(figure.id) {
+                let is_machine = *key == *MACHINE;
                 let key = (figure.id, key);
                 if self.owners.len() >= Self::MAX_OWNERS && !self.owners.contains_key(&key) {
                     let past = self.owners.iter().filter(|(_, owner)| owner.last < now);
@@ -440,7 +443,11 @@ impl RuleState {
                     };
                     self.owners.remove(&oldest);
                 }
-                is_new |= self.owners.entry(key).or_default().begins(begun, now, cooldown);
+                is_new |= self
+                    .owners
+                    .entry(key)
+                    .or_default()
+                    .begins(begun, now, cooldown, is_machine);
             }
         }
         if is_new && let Some(tracked) = self.tracked.get_mut(&Target::System) {

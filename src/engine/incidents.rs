@@ -58,7 +58,7 @@ impl Incidents {
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
                 let text = format!("{}: {}", text.who(), text.why());
-                add(IncidentKind::Kill, text, !kill.event.is_of_machine(), false);
+                add(IncidentKind::Kill, text, kill.event.is_of_cgroup(), false);
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();

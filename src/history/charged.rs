@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::account::SHMEM;
 use crate::group::PartKey;
-use crate::model::CgroupFigures;
 use crate::model::snapshot::Snapshot;
 use crate::model::unit::owned_path;
+use crate::model::{CgroupFigures, Missing};
 
 /// Ages of values, and the time between two values up to that age.
 const STEPS: [(Duration, Duration); 3] = [
@@ -40,23 +40,24 @@ pub static KINDS: [PartKey; 2] = [
 pub struct Value {
     pub at: Duration,
     shmem: u64,
-    /// File pages and shared memory that processes map.
+    /// The part of it that processes of the cgroup map, at most.
     mapped: u64,
     kernel: u64,
 }
 
 impl Value {
-    /// Returns `None` unless the figures are known.
-    fn of(figures: &CgroupFigures, at: Duration) -> Option<Self> {
+    /// Returns `None` unless the figures are known. Processes of the cgroup map at most so much shared memory.
+    fn of(figures: &CgroupFigures, mapped: u64, at: Duration) -> Option<Self> {
         Some(Self {
             at,
             shmem: figures.shmem.ok()?,
-            mapped: figures.file_mapped.ok()?,
+            // Also pages of files, and what processes of other cgroups map.
+            mapped: figures.file_mapped.ok()?.min(mapped),
             kernel: figures.kernel.unwrap_or(0),
         })
     }
 
-    /// Returns the bytes of one of [`KINDS`]. Of shared memory, processes may map less than `file_mapped` says.
+    /// Returns the bytes of one of [`KINDS`].
     pub const fn bytes(&self, kind: usize) -> u64 {
         match kind {
             0 => self.shmem.saturating_sub(self.mapped),
@@ -137,9 +138,10 @@ pub struct Charged {
 impl Charged {
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
         let now = snapshot.monotonic;
+        let mapped = mapped(snapshot);
         for (path, figures) in snapshot.cgroups.iter() {
             if let Some((limit, _)) = figures.ceiling()
-                && let Some(value) = Value::of(figures, now)
+                && let Some(value) = Value::of(figures, mapped.get(&**path).copied().unwrap_or(0), now)
             {
                 let series = self.cgroups.entry(Arc::clone(path)).or_default();
                 series.used = share(figures.current.unwrap_or(0).into(), limit.into());
@@ -210,7 +212,8 @@ impl Charged {
         let now = snapshot.monotonic;
         let mut values = self.values(path, now, span);
         let figures = snapshot.cgroups.get(path);
-        values.splice(..0, figures.and_then(|figures| Value::of(figures, now)));
+        let mapped = || mapped(snapshot).get(path).copied().unwrap_or(0);
+        values.splice(..0, figures.and_then(|figures| Value::of(figures, mapped(), now)));
         [0, 1].map(|kind| {
             let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
             let grown = |(place, last): (usize, &Value)| {
@@ -220,6 +223,41 @@ impl Charged {
             recent.enumerate().filter_map(grown).max().unwrap_or(0)
         })
     }
+}
+
+/// Returns how much shared memory the processes below each cgroup with a limit map, where it has some, in bytes. It is an upper bound if some
+/// may not be read.
+fn mapped(snapshot: &Snapshot) -> HashMap<&[u8], u64> {
+    let cgroups = snapshot.cgroups.iter();
+    let limited =
+        cgroups.filter(|(_, figures)| figures.ceiling().is_some() && figures.shmem.is_ok_and(|bytes| bytes > 0));
+    let mut sums: HashMap<&[u8], u64> = limited.map(|(path, _)| (&**path, 0)).collect();
+    if sums.is_empty() {
+        return sums;
+    }
+    let mut of_paths: HashMap<&[u8], u64> = HashMap::new();
+    for row in snapshot.rows().iter().filter(|row| row.shares_mm.is_none()) {
+        let bytes = match row.memory() {
+            Ok(memory) => memory.pss_shmem.unwrap_or(memory.pss),
+            Err(Missing::Pending) => 0,
+            Err(_) => row.stat.rss,
+        };
+        if let Ok(path) = &row.facts.cgroup {
+            let sum = of_paths.entry(path).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+    for (path, bytes) in of_paths {
+        let mut above = Some(path);
+        while let Some(path) = above {
+            if let Some(sum) = sums.get_mut(path) {
+                *sum = sum.saturating_add(bytes);
+            }
+            let end = path.iter().rposition(|byte| *byte == b'/').filter(|end| *end > 0);
+            above = end.map(|end| &path[..end]);
+        }
+    }
+    sums
 }
 
 /// Returns the bytes of a kind from which it grew to `last`, as of the least value in `all`. If processes unmap shared memory, it has not

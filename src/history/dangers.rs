@@ -29,6 +29,8 @@ use crate::units::{self, Units};
 
 /// Width of a name in a text, in columns.
 const NAME_WIDTH: usize = 120;
+/// The key of the machine among the owners of dangers, stalls and kills. The other keys are paths, or have a blank.
+pub(crate) const MACHINE: &[u8] = b"machine";
 /// Maximum number of dangers.
 const MAX_DANGERS: usize = 32;
 /// Maximum number of dangers below one [owner](Limit::owner), and of address spaces. A user may have any number of cgroups.
@@ -87,7 +89,7 @@ impl Limit {
     /// Returns its owner as a key: the machine, all address spaces, or the cgroup whose owner can make any number of such limits.
     pub(crate) fn owner(&self) -> Box<[u8]> {
         match self {
-            Self::Machine => (*b"machine").into(),
+            Self::Machine => MACHINE.into(),
             Self::AddressSpace(_) => (*b"address space").into(),
             Self::Cgroup(path) | Self::CgroupHigh(path) => owned_path(path).into(),
         }

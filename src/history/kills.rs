@@ -14,6 +14,7 @@ use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::history::charged::{Charged, KINDS};
+use crate::history::dangers::MACHINE;
 use crate::history::most::{LimitOf, ROOT, most, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
@@ -121,7 +122,7 @@ impl Kill {
         let (uid, path) = victim.map_or((None, &[][..]), OomVictim::origin);
         let path = Some(path).filter(|path| path.len() > 1).or(self.cgroup.as_deref());
         match (path, uid) {
-            _ if self.event.is_of_machine() => (*b"machine").into(),
+            _ if self.event.is_of_machine() => MACHINE.into(),
             (Some(path), _) => owned_path(path).into(),
             (None, Some(uid)) => format!("uid {uid}").into_bytes().into(),
             (None, None) => Box::default(),

@@ -885,8 +885,8 @@ fn grown_over(row: &RowHistory, span: Duration) -> f64 {
 }
 
 /// Returns the pace of the memory of a user, in bytes per second, that was watched for `span` with that verdict. If it grows evenly, steps
-/// are no part of the pace.
-fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> f64 {
+/// are no part of the pace. Returns true if there was one.
+fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> (f64, bool) {
     let span = match verdict {
         Verdict::Leaking => span,
         _ => span.min(LONGEST_PACE),
@@ -899,11 +899,12 @@ fn pace_of_user(row: &RowHistory, verdict: Verdict, span: Duration) -> f64 {
         .iter()
         .filter(|grown| **grown >= median / 2.0 && **grown <= median * 2.0);
     let pace = |grown: f64, parts: usize| grown * PARTS as f64 / parts as f64 / span.as_secs_f64().max(1.0);
-    if median > 0.0 && usual.clone().count() >= MIN_EVEN {
+    let has_step = each.iter().any(|grown| *grown > median * 2.0);
+    if has_step && median > 0.0 && usual.clone().count() >= MIN_EVEN {
         let even = each.iter().filter(|grown| **grown <= median * 2.0);
-        pace(even.clone().sum(), even.count())
+        (pace(even.clone().sum(), even.count()), true)
     } else {
-        pace(whole[PARTS], PARTS)
+        (pace(whole[PARTS], PARTS), false)
     }
 }
 
@@ -966,11 +967,11 @@ fn find_users(
             continue;
         }
         let watched = judgement.watched(snapshot.monotonic).unwrap_or_default();
-        let pace = pace_of_user(row, judgement.verdict, watched);
+        let (pace, has_step) = pace_of_user(row, judgement.verdict, watched);
         // Its own judgement may be on the memory that processes hold on to, which misses what new programs keep. A pace of 0 is that
         // of growth that has stopped.
         judgement.slope = match judgement.slope {
-            slope if is_own && (slope == 0.0 || slope > pace) => slope,
+            slope if is_own && (slope == 0.0 || slope > pace && !has_step) => slope,
             _ => pace,
         };
         judgement.call_growing();

@@ -453,18 +453,18 @@ impl WhyReport<'_> {
         sentences
     }
 
-    /// Returns the sentence on the fall of available memory, if the growth that is named explains little of it.
+    /// Returns the sentence on the growth below the limit, if the growth that is named explains little of it.
     fn unexplained(&self) -> Option<String> {
-        let e = self.explanation;
-        let (fall, span) = e.fall()?;
-        let total = e.machine.first()?.total.ok()?;
-        let living = e.growers.iter().filter(|grower| grower.ended.is_none());
-        let named: u64 = living.map(|grower| grower.rise.bytes()).sum();
-        (fall as f64 >= total as f64 * SHORT && named < fall / 2).then(|| {
-            let [fall, named] = [fall, named].map(|bytes| self.bytes(bytes));
-            let span = seconds(span);
-            format!("In {span}, available memory and free swap together fell by {fall}. The growth named above explains only {named} of this.")
-        })
+        let (grown, span, named) = self.explanation.unexplained()?;
+        let [grown, named] = [grown, named].map(|bytes| self.bytes(bytes));
+        let span = seconds(span);
+        let what = match self.explanation.cgroup.as_deref() {
+            None => format!("available memory and free swap together fell by {grown}"),
+            Some(path) => format!("{} grew by {grown}", self.cgroup(path)),
+        };
+        Some(format!(
+            "In {span}, {what}. The growth named above explains only {named} of this."
+        ))
     }
 
     /// Returns the sentences on the processes that used up the memory, as they were read before.

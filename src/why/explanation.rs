@@ -35,6 +35,9 @@ named! {
     }
 }
 
+/// Minimum growth to be unexplained, as a share of the limit.
+const LARGE: f64 = 0.1;
+
 /// Something that happened in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -262,7 +265,40 @@ impl Explanation {
     /// Returns true unless it is a kill that the owner of a cgroup can cause.
     pub fn is_of_machine(&self) -> bool {
         let mut victims = self.victims.iter().map(|victim| &victim.kill.event);
-        self.event.kind != EventKind::Kill || victims.next().is_none_or(OomKill::is_of_machine)
+        self.event.kind != EventKind::Kill || !victims.next().is_some_and(OomKill::is_of_cgroup)
+    }
+
+    /// Returns the growth of the memory below the limit that matters, the time that it took, and how much of it the growth of the
+    /// [`growers`](Self::growers) explains, if that is less than half.
+    pub fn unexplained(&self) -> Option<(u64, Duration, u64)> {
+        let (grown, span, whole) = match self.cgroup.as_deref() {
+            None => {
+                let (fall, span) = self.fall()?;
+                (fall, span, self.machine.first()?.total.ok()?)
+            }
+            Some(path) => {
+                let (now, earlier) = self.machine.split_first()?;
+                let (used, limit) = now.limited(path)?;
+                let before = earlier.iter().find(|point| point.limited(path).is_some())?;
+                let (was, _) = before.limited(path)?;
+                (
+                    used.saturating_sub(was),
+                    now.monotonic.saturating_sub(before.monotonic),
+                    limit,
+                )
+            }
+        };
+        let named = self.growers.iter().filter(|grower| grower.ended.is_none());
+        let named: f64 = named.map(|grower| self.grown_within(&grower.rise, span)).sum();
+        let is_unexplained = grown as f64 >= whole as f64 * LARGE && named < grown as f64 / 2.0;
+        is_unexplained.then_some((grown, span, named as u64))
+    }
+
+    /// Returns the bytes of a rise that fall into the time `span` before the moment, as if it was even. For the machine, all of it.
+    fn grown_within(&self, rise: &Rise, span: Duration) -> f64 {
+        let within = span.saturating_sub(rise.rest).min(rise.over).as_secs_f64();
+        let share = within / rise.over.as_secs_f64().max(f64::MIN_POSITIVE);
+        rise.bytes() as f64 * if self.cgroup.is_some() { share } else { 1.0 }
     }
 
     /// Returns true for an event that did harm: a kill, a reboot or an end while memory was short, or a reboot without warning.

@@ -278,7 +278,7 @@ fn shared_memory_that_no_process_maps_is_named_instead_of_the_victim() {
     assert_eq!(found.victims[0].role, Role::Unknown);
     let text = text(&found);
     for part in [
-        "What had grown was shared memory and tmpfs: from 0 to 59.0M in ",
+        "What had grown was shared memory and tmpfs: from 1.0M to 60.0M in ",
         "The victim itself had grown by 19.0M in ",
     ] {
         assert!(text.contains(part), "{part}\n{text}");

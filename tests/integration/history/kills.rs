@@ -158,6 +158,12 @@ fn charged([shmem, mapped, kernel]: [u64; 3]) -> CgroupFigures {
     }
 }
 
+/// Of which so many MiB are shared memory.
+fn mapping(mut sample: ProcessSample, mib: u64) -> ProcessSample {
+    sample.walk.as_mut().unwrap().memory.pss_shmem = Ok(mib * MIB);
+    sample
+}
+
 #[test]
 fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
     const ALONE: &str = "and it had 40.0M of it";
@@ -165,7 +171,7 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
     let slow: Mib = |second| 10 + second / 2;
     let until: Mib = |second| if second < 60 { second } else { 0 };
     // The cgroup's figures, the victim's memory, and the end of the text. What is mapped is in process 8, unless it is the victim's.
-    let cases: [(&str, [Mib; 3], Mib, &str); 9] = [
+    let cases: [(&str, [Mib; 3], Mib, &str); 10] = [
         (
             "shared",
             [|s| s, |_| 0, |_| 5],
@@ -193,6 +199,12 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
         ("mapped", [|s| s, |s| s, |_| 5], slow, MAPPER),
         ("some is mapped and grows", [|s| 60 + s, |s| s, |_| 5], slow, MAPPER),
         ("the victim maps it", [until, until, |_| 5], until, ALONE),
+        (
+            "mapped elsewhere",
+            [|s| s, |s| s, |_| 5],
+            slow,
+            "; shared memory and tmpfs had grown most, +10.0M in 10s",
+        ),
         ("it rests", [|_| 60, |_| 0, |_| 5], slow, ALONE),
         ("it grows less than the victim", [|s| s / 8, |_| 0, |_| 5], slow, ALONE),
     ];
@@ -201,14 +213,13 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..=60 {
             let figures = figures.map(|mib| mib(second));
-            let [own, other] = if victim(50) == 50 {
-                [victim(second), 0]
-            } else {
-                [victim(second), figures[1]]
-            };
+            let maps = victim(50) == 50;
+            let of_victim = [victim(second), if maps { victim(second) } else { 0 }];
+            let of_mapper = [if maps { 0 } else { figures[1] }; 2];
+            let mapper = if name == "mapped elsewhere" { "/" } else { "/shop" };
             let mut rows = vec![
-                holding(7, "database", "/shop/db", own),
-                holding(8, "mapper", "/shop", other),
+                mapping(holding(7, "database", "/shop/db", of_victim[0]), of_victim[1]),
+                mapping(holding(8, "mapper", mapper, of_mapper[0]), of_mapper[1]),
             ];
             rows.retain(|row| row.id.pid != 7 || second < 60);
             let kills = if second < 60 {
