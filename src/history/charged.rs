@@ -161,12 +161,13 @@ impl Charged {
                 .map(|(path, series)| (series.used, Arc::clone(path)));
             let mut used: Vec<_> = used.collect();
             used.sort_unstable_by(|(a, path), (b, other)| b.total_cmp(a).then_with(|| path.cmp(other)));
-            let mut of_owner: HashMap<Box<[u8]>, usize> = HashMap::new();
-            for (place, (_, path)) in used.into_iter().enumerate() {
+            let (mut of_owner, mut kept): (HashMap<Box<[u8]>, usize>, _) = (HashMap::new(), 0);
+            for (_, path) in used {
                 let number = of_owner.entry(owned_path(&path).into()).or_default();
-                *number += 1;
-                if place >= MAX_CGROUPS || *number > MAX_OF_OWNER {
+                if kept >= MAX_CGROUPS || *number >= MAX_OF_OWNER {
                     self.cgroups.remove(&path);
+                } else {
+                    (*number, kept) = (*number + 1, kept + 1);
                 }
             }
         }

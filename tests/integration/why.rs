@@ -309,6 +309,23 @@ fn a_program_that_fills_a_cgroup_is_named_if_it_also_runs_elsewhere() {
 }
 
 #[test]
+fn what_the_named_growth_does_not_explain_in_a_cgroup_is_said() {
+    // It grew minutes ago, and something else fills the cgroup.
+    let rows = |second: u64| vec![holding(7, "database", "/shop", second.min(30))];
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop")));
+    for (second, snapshot) in snapshots.iter_mut().enumerate() {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        figures.current = Ok((30 + later(second as u64)) * MIB);
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+    }
+    let found = explain(snapshots, None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Unknown);
+    let text = text(&found);
+    let part = "/shop grew by 118M. The growth named above explains only 0 of this.";
+    assert!(text.contains(part), "{part}\n{text}");
+}
+
+#[test]
 fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
     // The minutes of the kill of the machine and of the one in the cgroup, and the victim that is explained.
     let cases = [

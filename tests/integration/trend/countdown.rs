@@ -50,6 +50,22 @@ fn a_limit_is_reported_once_it_is_near() {
     }
 }
 
+#[test]
+fn a_fast_fall_counts_within_seconds_also_within_a_slow_one() {
+    let left = |second: f64| 200.0 * MIB - 0.25 * MIB * second - 5.0 * MIB * (second - 300.0).max(0.0);
+    let told = told(320, left);
+    let slow = told[299].expect("it is told").seconds();
+    assert!((400.0..600.0).contains(&slow), "{slow}");
+    for (second, forecast) in told.iter().enumerate().skip(304) {
+        let found = forecast.expect("it is told").seconds();
+        let expected = left(second as f64) / (5.25 * MIB);
+        assert!(
+            (found / expected - 1.0).abs() < 0.3,
+            "{second}: {found} instead of {expected}"
+        );
+    }
+}
+
 /// What is left after so many seconds.
 type Left = Box<dyn Fn(f64) -> f64>;
 
