@@ -31,6 +31,7 @@ use crate::account::headroom::{is_within, with_ancestors};
 use crate::group::GroupBy;
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::cgroup::Count;
+use crate::model::unit::owned_path;
 use crate::model::{CgroupFigures, Container, Missing, ProcessSample, Reading, Snapshot, unit};
 use crate::text::named;
 use crate::trend::{Judgement, Params, Verdict, judge};
@@ -38,6 +39,8 @@ use crate::units::{self, Units};
 
 /// Maximum number of cgroups that are followed: some 10 KB each at most. Others are counted.
 const MAX_FOLLOWED: usize = 4096;
+/// Minimum number of ended cgroups of one owner that are forgotten to make room.
+const MANY_OF_OWNER: usize = 64;
 /// Time between two judgements of a series.
 const JUDGE_INTERVAL: Duration = Duration::from_secs(600);
 /// Maximum time of sums of processes that the kernel's figures replace.
@@ -246,6 +249,8 @@ pub struct Limits {
     first: Option<SystemTime>,
     newest_kill: Option<SystemTime>,
     left_out: u64,
+    /// Number of cgroups that were followed and made room for others.
+    forgotten: u64,
     snapshots: u64,
 }
 
@@ -260,7 +265,11 @@ impl Limits {
         let names = names(snapshot.rows());
         let mut done = HashSet::new();
         let mut left_out = 0;
-        for (path, seen) in seen(snapshot) {
+        let all = seen(snapshot);
+        if self.followed.len() >= MAX_FOLLOWED {
+            self.make_room(|path| all.contains_key(path));
+        }
+        for (path, seen) in all {
             let (by, name, id) = identity(&path, &names);
             let mut key = Key {
                 host: Arc::clone(&snapshot.host),
@@ -286,6 +295,26 @@ impl Limits {
         self.left_out = self.left_out.max(left_out);
         self.count_kills(snapshot);
         self.first.get_or_insert(snapshot.time);
+    }
+
+    /// Forgets half of the cgroups that are gone of the owner with most of these, those that needed least. A user may create any number.
+    fn make_room(&mut self, is_present: impl Fn(&[u8]) -> bool) {
+        let mut of_owners: BTreeMap<&[u8], Vec<&Followed>> = BTreeMap::new();
+        for followed in self.followed.values().filter(|followed| !is_present(&followed.path)) {
+            of_owners.entry(owned_path(&followed.path)).or_default().push(followed);
+        }
+        let most = of_owners.into_values().max_by_key(Vec::len);
+        let Some(mut most) = most.filter(|most| most.len() >= MANY_OF_OWNER) else {
+            return;
+        };
+        most.sort_unstable_by(|a, b| (a.peak, &a.path).cmp(&(b.peak, &b.path)));
+        let least = most
+            .iter()
+            .take(most.len() / 2)
+            .map(|followed| Arc::clone(&followed.path));
+        let least: HashSet<Arc<[u8]>> = least.collect();
+        self.followed.retain(|_, followed| !least.contains(&followed.path));
+        self.forgotten += least.len() as u64;
     }
 
     /// Returns the recorded time since the last snapshot: an interval, if there is a gap.
@@ -328,7 +357,7 @@ impl Limits {
 
     /// Returns the number of cgroups that were not followed because there were too many: the highest of a snapshot.
     pub const fn left_out(&self) -> u64 {
-        self.left_out
+        self.left_out + self.forgotten
     }
 
     pub const fn snapshots(&self) -> u64 {

@@ -319,6 +319,26 @@ fn the_limits_of_twelve_minutes_hold_for_services_that_do_not_leak() {
 }
 
 #[test]
+fn a_user_that_walks_through_cgroups_keeps_no_other_out() {
+    let snapshots = (0..90_u64).map(|second| {
+        let own: Vec<_> = (0..60)
+            .map(|n| format!("/user.slice/user-5.slice/a{second}.{n}"))
+            .collect();
+        let mut all: Vec<_> = own.iter().map(|path| (&**path, figures(MIB, 0))).collect();
+        all.push(("/first", figures(MIB / 2, 0)));
+        if second > 80 {
+            all.push(("/late", figures(60 * MIB, 0)));
+        }
+        at(second, 1, &all)
+    });
+    let found = findings(snapshots);
+    for path in ["/first", "/late"] {
+        assert!(found.iter().any(|one| *one.path == *path.as_bytes()), "{path}");
+    }
+    assert!(found.len() <= 4096, "{}", found.len());
+}
+
+#[test]
 fn what_grows_has_no_certain_limit() {
     // 1 MiB a minute for two days.
     let found = service(2 * DAY, |n| (200 + n) * MIB);
