@@ -4,9 +4,8 @@
 //! is derived in one pass. At most a few snapshots are held at a time, with one [`History`] and one explanation.
 //!
 //! # Events
-//! A *kill* is by the kernel or a daemon; kills of one owner (of the machine, or in a user's or a service's cgroups) within ten seconds are
-//! one event. A *danger* is a limit less than a
-//! minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
+//! A *kill* is by the kernel or a daemon; kills of one owner (of the machine, or in a user's or a service's cgroups) within ten seconds
+//! are one event. A *danger* is a limit less than a minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
 //! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall of the machine, not
 //! only of a cgroup, that is the *end*.
 //!

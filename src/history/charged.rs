@@ -3,11 +3,12 @@
 //! If it fills a cgroup, no process has grown. The figures of cgroups with a limit are remembered for an hour, so that an OOM kill is
 //! not put down to a process.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::SHMEM;
+use crate::account::headroom::with_ancestors;
 use crate::group::PartKey;
 use crate::model::snapshot::Snapshot;
 use crate::model::unit::owned_path;
@@ -93,7 +94,7 @@ fn share(part: u128, whole: u128) -> f64 {
 #[derive(Clone, Debug, Default)]
 struct Series {
     /// The oldest first.
-    values: VecDeque<Value>,
+    values: Vec<Value>,
     /// The used share of its limit.
     used: f64,
 }
@@ -103,11 +104,11 @@ impl Series {
         // Equal values need only the first and the last.
         let mut newest = self.values.iter().rev();
         let is_same = newest.by_ref().take(2).filter(|last| last.is_same(&value)).count() == 2;
-        if is_same && let Some(last) = self.values.back_mut() {
+        if is_same && let Some(last) = self.values.last_mut() {
             *last = value;
             return;
         }
-        self.values.push_back(value);
+        self.values.push(value);
         if self.values.len() > MAX_VALUES {
             self.thin_out(value.at);
         }
@@ -122,8 +123,8 @@ impl Series {
             };
             let next = all.get(place + 1).map_or(Duration::MAX, |next| next.at);
             let is_needed = |last: &Value| next.saturating_sub(last.at) >= *step;
-            if self.values.back().is_none_or(is_needed) {
-                self.values.push_back(*value);
+            if self.values.last().is_none_or(is_needed) {
+                self.values.push(*value);
             }
         }
     }
@@ -151,7 +152,7 @@ impl Charged {
         self.cgroups.retain(|_, series| {
             series
                 .values
-                .back()
+                .last()
                 .is_some_and(|last| now.saturating_sub(last.at) <= REMOVED)
         });
         if self.cgroups.len() > MAX_CGROUPS {
@@ -184,12 +185,8 @@ impl Charged {
     }
 
     /// Returns the cgroup at `path`, or else the closest one above it that has a limit.
-    pub fn limited<'a>(&self, mut path: &'a [u8]) -> Option<&'a [u8]> {
-        while !self.cgroups.contains_key(path) {
-            let end = path.iter().rposition(|byte| *byte == b'/').filter(|end| *end > 0)?;
-            path = &path[..end];
-        }
-        Some(path)
+    pub fn limited<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
+        with_ancestors(path).find(|path| self.cgroups.contains_key(*path))
     }
 
     /// Returns the values of a cgroup in the time `span` before `at`, the newest first, with one for the beginning of that time.
@@ -207,14 +204,10 @@ impl Charged {
         found
     }
 
-    /// Returns the growth of each of [`KINDS`] within `span` before this snapshot, in bytes. What the cgroup had just before counts, too:
-    /// the memory of a process that was killed is gone.
-    pub(super) fn growth(&self, snapshot: &Snapshot, path: &[u8], span: Duration) -> [u64; 2] {
-        let now = snapshot.monotonic;
-        let mut values = self.values(path, now, span);
-        let figures = snapshot.cgroups.get(path);
-        let mapped = || mapped(snapshot).get(path).copied().unwrap_or(0);
-        values.splice(..0, figures.and_then(|figures| Value::of(figures, mapped(), now)));
+    /// Returns the growth of each of [`KINDS`] within `span` before `now`, in bytes. What the cgroup had just before counts, too: the
+    /// memory of a process that was killed is gone.
+    pub(super) fn growth(&self, path: &[u8], now: Duration, span: Duration) -> [u64; 2] {
+        let values = self.values(path, now, span);
         [0, 1].map(|kind| {
             let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
             let grown = |(place, last): (usize, &Value)| {
@@ -226,8 +219,8 @@ impl Charged {
     }
 }
 
-/// Returns how much shared memory the processes below each cgroup with a limit map, where it has some, in bytes. It is an upper bound if some
-/// may not be read.
+/// Returns how much shared memory the processes below each cgroup with a limit map, where it has some, in bytes. It is an upper bound
+/// if some may not be read.
 fn mapped(snapshot: &Snapshot) -> HashMap<&[u8], u64> {
     let cgroups = snapshot.cgroups.iter();
     let limited =
@@ -249,13 +242,10 @@ fn mapped(snapshot: &Snapshot) -> HashMap<&[u8], u64> {
         }
     }
     for (path, bytes) in of_paths {
-        let mut above = Some(path);
-        while let Some(path) = above {
-            if let Some(sum) = sums.get_mut(path) {
+        for above in with_ancestors(path) {
+            if let Some(sum) = sums.get_mut(above) {
                 *sum = sum.saturating_add(bytes);
             }
-            let end = path.iter().rposition(|byte| *byte == b'/').filter(|end| *end > 0);
-            above = end.map(|end| &path[..end]);
         }
     }
     sums

@@ -721,9 +721,9 @@ impl History {
 
     /// Adds the kills of a snapshot, whose processes are already pushed.
     pub(super) fn find_kills(&mut self, snapshot: &Snapshot) {
+        self.kill_watch.charged.push(snapshot);
         self.add_kills(snapshot);
         self.complete_kills(snapshot);
-        self.kill_watch.charged.push(snapshot);
     }
 
     /// Returns the memory of limited cgroups that is in no process.
@@ -856,7 +856,9 @@ impl History {
             Some(_) => limit_of.cgroup(),
             None => limit_of.cgroup().and_then(|path| charged.limited(path)),
         };
-        let in_none = path.map_or([0; 2], |path| charged.growth(snapshot, path, GROWTH_SPANS[span]));
+        let in_none = path.map_or([0; 2], |path| {
+            charged.growth(path, snapshot.monotonic, GROWTH_SPANS[span])
+        });
         let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));
         let (key, bytes) = most(found.into_iter().chain(in_none))?;
         let name: Box<[u8]> = match &key {

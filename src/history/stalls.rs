@@ -6,8 +6,8 @@
 //! limit with memory that cannot be reclaimed.
 //!
 //! The pressure of the machine includes tasks whose pages it did not reclaim. If a cgroup at its limit reclaimed them, and
-//! reads them back, the stall belongs to the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages (`MADV_PAGEOUT`), there is no
-//! stall. Any user can do that, so the faults of one user neither cause nor hide a stall of the machine.
+//! reads them back, the stall belongs to the cgroup: cgroups v1 have no pressure of their own. If a program reclaimed its own pages
+//! (`MADV_PAGEOUT`), there is no stall. Any user can do that, so the faults of one user neither cause nor hide a stall of the machine.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

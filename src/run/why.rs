@@ -24,7 +24,8 @@ use crate::why::{DAY, SHORT, Why};
     after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit that would have been reached within a \
                   minute. Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
                   memory was short. It explains a kill at the limit of a cgroup, or by systemd-oomd, only if the machine had \
-                  no other kill and no such reboot in the day before. If there is no kill and no such reboot, it explains the last stall or limit, or else the last reboot."
+                  no other kill and no such reboot in the day before. If there is no kill and no such reboot, it explains the last \
+                  stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {
     /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
@@ -228,8 +229,9 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Returns the times of the kills, and of the reboots and the end that may have done harm, each with true if a cgroup's owner can cause it: first those of the machine in the
-/// day before the newest kill, then the others, the last first. This machine is now in that `boot`, if it wrote the recording.
+/// Returns the times of the kills, and of the reboots and the end that may have done harm, each with true if a cgroup's owner can cause
+/// it: first those of the machine in the day before the newest kill, then the others, the last first. This machine is now in that
+/// `boot`, if it wrote the recording.
 fn harms(index: &Recording, times: &Times<'_>, boot: Option<&str>) -> Vec<(SystemTime, bool)> {
     let (begin, end) = index.span();
     let mut doubtful = 0;

@@ -153,8 +153,9 @@ pub(crate) type Current = Mutex<Option<[Peer; 2]>>;
 pub(crate) struct Compared {
     /// The processes that could be compared, in order.
     pub(crate) known: Vec<Peer>,
-    /// The processes that were compared now; and pairs of processes with the same address space: each with one compared before it.
+    /// The processes that were compared now.
     pub(crate) asked: Vec<Peer>,
+    /// The ones of `asked` with the address space of another, each with one compared before it.
     pub(crate) pairs: Vec<(Peer, Peer)>,
     /// The CPU time that it took, if the known ones were compared again.
     pub(crate) cost: Option<Duration>,

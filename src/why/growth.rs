@@ -68,6 +68,20 @@ struct Candidate {
     members: Vec<Identity>,
 }
 
+impl Candidate {
+    const fn of_part(key: PartKey, rise: Rise, score: f64, verdict: Verdict) -> Self {
+        Self {
+            key: RowKey::Part(key),
+            rise,
+            score,
+            facts: None,
+            verdict,
+            ended: None,
+            members: Vec::new(),
+        }
+    }
+}
+
 impl Moment<'_> {
     const fn at(&self) -> Duration {
         self.snapshot.monotonic
@@ -188,15 +202,7 @@ impl Moment<'_> {
                 let passed = |bytes| charged::passed(kind, bytes, &values).map(since);
                 Some(self.rise_between([from, last.bytes(kind)], window, since(first.at), false, passed))
             })?;
-            Some(Candidate {
-                key: RowKey::Part(key.clone()),
-                rise,
-                score,
-                facts: None,
-                verdict: Verdict::Steady,
-                ended: None,
-                members: Vec::new(),
-            })
+            Some(Candidate::of_part(key.clone(), rise, score, Verdict::Steady))
         });
         candidates.collect()
     }
@@ -336,15 +342,7 @@ impl Moment<'_> {
             let parts = self.history.parts().taking();
             let parts = parts.filter_map(|(key, row): (PartKey, _)| {
                 let (rise, score) = self.best(row, None)?;
-                (score > most * WHOLE_FACTOR).then(|| Candidate {
-                    key: RowKey::Part(key),
-                    rise,
-                    score,
-                    facts: None,
-                    verdict: row.trend().verdict,
-                    ended: None,
-                    members: Vec::new(),
-                })
+                (score > most * WHOLE_FACTOR).then(|| Candidate::of_part(key, rise, score, row.trend().verdict))
             });
             all.extend(parts.collect::<Vec<_>>());
         }
