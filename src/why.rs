@@ -34,9 +34,9 @@ pub use explanation::{Event, EventKind, Explanation};
 use growth::{Moment, Used};
 use trail::Trail;
 
-use crate::account::SHMEM;
 use crate::account::headroom::{is_within, machine_headroom};
 use crate::group::RowKey;
+use crate::history::charged::may_be_of_victim;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::kills::Kill;
 use crate::history::marks::Origin;
@@ -835,14 +835,14 @@ fn is_end_of(exit: &Exit, kill: &Kill) -> bool {
     exit.pid == known.id.pid && is_same
 }
 
-/// Returns a victim with its role in the event. If shared memory that nobody maps grew, the victim may be the process that holds it.
+/// Returns a victim with its role in the event.
 fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     let id = victim_of(&kill);
     let role = match (growers.first(), id) {
         (Some(first), Some(id)) => match &first.key {
             RowKey::Process(grower) if *grower == id => Role::Grower,
             RowKey::Group(key) if moment.group_of(id, key.by) == key.name => Role::Member,
-            RowKey::Part(key) if key.id == SHMEM => Role::Unknown,
+            RowKey::Part(key) if may_be_of_victim(key) => Role::Unknown,
             _ => Role::Bystander,
         },
         _ => Role::Unknown,

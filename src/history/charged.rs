@@ -1,4 +1,5 @@
-//! Memory that cgroups are charged for and that is in no process: shared memory and tmpfs that nobody maps, and kernel memory.
+//! Memory that cgroups are charged for and that is in none of their processes: shared memory and tmpfs that nobody maps, kernel memory,
+//! memory of processes that moved to another cgroup, and pages that nobody maps, such as those in pipes.
 //!
 //! If it fills a cgroup, no process has grown. The figures of cgroups with a limit are remembered for an hour, so that an OOM kill is
 //! not put down to a process.
@@ -10,6 +11,7 @@ use std::time::Duration;
 use crate::account::SHMEM;
 use crate::account::headroom::with_ancestors;
 use crate::group::PartKey;
+use crate::model::process::ProcessSample;
 use crate::model::snapshot::Snapshot;
 use crate::model::unit::owned_path;
 use crate::model::{CgroupFigures, Missing};
@@ -31,10 +33,19 @@ const REMOVED: Duration = Duration::from_secs(60);
 const GONE: Duration = Duration::from_secs(3);
 
 /// The kinds of such memory.
-pub static KINDS: [PartKey; 2] = [
+pub static KINDS: [PartKey; 4] = [
     PartKey::whole(SHMEM, "shared memory and tmpfs"),
     PartKey::whole("kernel_unreclaimable", "kernel memory"),
+    PartKey::whole(OUTSIDE, "memory of processes outside of it"),
+    PartKey::whole(UNMAPPED, "memory that no process maps"),
 ];
+const OUTSIDE: &str = "anon_outside";
+const UNMAPPED: &str = "unmapped";
+
+/// Returns true if a victim may be the process that has or holds such memory. It may have been in the cgroup only for a moment.
+pub fn may_be_of_victim(part: &PartKey) -> bool {
+    [SHMEM, OUTSIDE, UNMAPPED].contains(&part.id)
+}
 
 /// The figures of a cgroup at a time, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +55,25 @@ pub struct Value {
     /// The part of it that processes of the cgroup map, at most.
     mapped: u64,
     kernel: u64,
+    anon: u64,
+    /// The part of it that is in processes of the cgroup, at most.
+    inside: u64,
+    unmapped: u64,
 }
 
 impl Value {
-    /// Returns `None` unless the figures are known. Processes of the cgroup map at most so much shared memory.
-    fn of(figures: &CgroupFigures, mapped: u64, at: Duration) -> Option<Self> {
+    /// Returns `None` unless the figures are known. Processes of the cgroup have at most so much.
+    fn of(figures: &CgroupFigures, most: Inside, at: Duration) -> Option<Self> {
+        let anon = figures.anon.unwrap_or(0);
         Some(Self {
             at,
             shmem: figures.shmem.ok()?,
             // Also pages of files, and what processes of other cgroups map.
-            mapped: figures.file_mapped.ok()?.min(mapped),
+            mapped: figures.file_mapped.ok()?.min(most.shmem),
             kernel: figures.kernel.unwrap_or(0),
+            anon,
+            inside: anon.min(most.anon),
+            unmapped: figures.unmapped.unwrap_or(0),
         })
     }
 
@@ -62,7 +81,18 @@ impl Value {
     pub const fn bytes(&self, kind: usize) -> u64 {
         match kind {
             0 => self.shmem.saturating_sub(self.mapped),
-            _ => self.kernel,
+            1 => self.kernel,
+            2 => self.anon.saturating_sub(self.inside),
+            _ => self.unmapped,
+        }
+    }
+
+    /// Returns the bytes of one of [`KINDS`] and of the like in processes.
+    const fn whole(&self, kind: usize) -> u64 {
+        match kind {
+            0 => self.shmem,
+            2 => self.anon,
+            _ => self.bytes(kind),
         }
     }
 
@@ -82,6 +112,9 @@ impl Value {
             shmem: mix(older.shmem, newer.shmem),
             mapped: mix(older.mapped, newer.mapped),
             kernel: mix(older.kernel, newer.kernel),
+            anon: mix(older.anon, newer.anon),
+            inside: mix(older.inside, newer.inside),
+            unmapped: mix(older.unmapped, newer.unmapped),
         }
     }
 }
@@ -97,10 +130,16 @@ struct Series {
     values: Vec<Value>,
     /// The used share of its limit.
     used: f64,
+    /// The anonymous memory outside of its processes in the last snapshot.
+    outside: Option<u64>,
 }
 
 impl Series {
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, mut value: Value) {
+        // A process may start or end while the figures are read.
+        let outside = value.anon - value.inside;
+        let before = self.outside.replace(outside).unwrap_or(outside);
+        value.inside = value.anon - outside.min(before);
         // Equal values need only the first and the last.
         let mut newest = self.values.iter().rev();
         let is_same = newest.by_ref().take(2).filter(|last| last.is_same(&value)).count() == 2;
@@ -139,10 +178,10 @@ pub struct Charged {
 impl Charged {
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
         let now = snapshot.monotonic;
-        let mapped = mapped(snapshot);
+        let inside = inside(snapshot);
         for (path, figures) in snapshot.cgroups.iter() {
             if let Some((limit, _)) = figures.ceiling()
-                && let Some(value) = Value::of(figures, mapped.get(&**path).copied().unwrap_or(0), now)
+                && let Some(value) = Value::of(figures, inside.get(&**path).copied().unwrap_or_default(), now)
             {
                 let series = self.cgroups.entry(Arc::clone(path)).or_default();
                 series.used = share(figures.current.unwrap_or(0).into(), limit.into());
@@ -206,9 +245,9 @@ impl Charged {
 
     /// Returns the growth of each of [`KINDS`] within `span` before `now`, in bytes. What the cgroup had just before counts, too: the
     /// memory of a process that was killed is gone.
-    pub(super) fn growth(&self, path: &[u8], now: Duration, span: Duration) -> [u64; 2] {
+    pub(super) fn growth(&self, path: &[u8], now: Duration, span: Duration) -> [u64; KINDS.len()] {
         let values = self.values(path, now, span);
-        [0, 1].map(|kind| {
+        std::array::from_fn(|kind| {
             let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
             let grown = |(place, last): (usize, &Value)| {
                 let from = growth(kind, last, &values[place..])?;
@@ -219,48 +258,76 @@ impl Charged {
     }
 }
 
-/// Returns how much shared memory the processes below each cgroup with a limit map, where it has some, in bytes. It is an upper bound
-/// if some may not be read.
-fn mapped(snapshot: &Snapshot) -> HashMap<&[u8], u64> {
+/// Memory of processes, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inside {
+    shmem: u64,
+    anon: u64,
+}
+
+impl Inside {
+    /// Returns at most what a process has.
+    fn of(row: &ProcessSample) -> Self {
+        match row.memory() {
+            Ok(memory) => {
+                // The walk may be older than the RSS. Of pages that are shared since a fork, the other process may be elsewhere.
+                let grown = row.stat.rss.saturating_sub(memory.rss);
+                let anon = memory
+                    .pss_anon
+                    .unwrap_or(memory.rss)
+                    .saturating_add(memory.shared_dirty);
+                Self {
+                    shmem: memory.pss_shmem.unwrap_or(memory.pss),
+                    anon: anon.min(memory.rss).saturating_add(grown),
+                }
+            }
+            Err(Missing::Pending) => Self {
+                shmem: 0,
+                anon: row.stat.rss,
+            },
+            Err(_) => Self {
+                shmem: row.stat.rss,
+                anon: row.stat.rss,
+            },
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.shmem = self.shmem.saturating_add(other.shmem);
+        self.anon = self.anon.saturating_add(other.anon);
+    }
+}
+
+/// Returns the memory of the processes below each cgroup with a limit.
+fn inside(snapshot: &Snapshot) -> HashMap<&[u8], Inside> {
     let cgroups = snapshot.cgroups.iter();
-    let limited =
-        cgroups.filter(|(_, figures)| figures.ceiling().is_some() && figures.shmem.is_ok_and(|bytes| bytes > 0));
-    let mut sums: HashMap<&[u8], u64> = limited.map(|(path, _)| (&**path, 0)).collect();
+    let limited = cgroups.filter(|(_, figures)| figures.ceiling().is_some() && figures.shmem.is_ok());
+    let mut sums: HashMap<&[u8], Inside> = limited.map(|(path, _)| (&**path, Inside::default())).collect();
     if sums.is_empty() {
         return sums;
     }
-    let mut of_paths: HashMap<&[u8], u64> = HashMap::new();
+    let mut of_paths: HashMap<&[u8], Inside> = HashMap::new();
     for row in snapshot.rows().iter().filter(|row| row.shares_mm.is_none()) {
-        let bytes = match row.memory() {
-            Ok(memory) => memory.pss_shmem.unwrap_or(memory.pss),
-            Err(Missing::Pending) => 0,
-            Err(_) => row.stat.rss,
-        };
         if let Ok(path) = &row.facts.cgroup {
-            let sum = of_paths.entry(path).or_default();
-            *sum = sum.saturating_add(bytes);
+            of_paths.entry(path).or_default().add(Inside::of(row));
         }
     }
-    for (path, bytes) in of_paths {
+    for (path, memory) in of_paths {
         for above in with_ancestors(path) {
             if let Some(sum) = sums.get_mut(above) {
-                *sum = sum.saturating_add(bytes);
+                sum.add(memory);
             }
         }
     }
     sums
 }
 
-/// Returns the bytes of a kind from which it grew to `last`, as of the least value in `all`. If processes unmap shared memory, it has not
-/// grown.
+/// Returns the bytes of a kind from which it grew to `last`, as of the least value in `all`. If processes unmap shared memory, or end or
+/// move, it has not grown.
 pub fn growth(kind: usize, last: &Value, all: &[Value]) -> Option<u64> {
     let least = all.iter().min_by_key(|value| value.bytes(kind))?;
     let grown = last.bytes(kind).saturating_sub(least.bytes(kind));
-    let whole = if kind == 0 {
-        last.shmem.saturating_sub(least.shmem)
-    } else {
-        grown
-    };
+    let whole = last.whole(kind).saturating_sub(least.whole(kind));
     Some(last.bytes(kind) - grown.min(whole))
 }
 

@@ -378,9 +378,48 @@ struct KeptKill {
     /// The victim, its name and its footprint.
     known: Option<(Identity, Vec<u8>, u64)>,
     cgroup: Option<Vec<u8>>,
-    /// If it was a process, its identity; its name and its growth.
-    grower: Option<(Option<Identity>, Vec<u8>, u64, Duration)>,
+    /// What had grown, its name and its growth.
+    grower: Option<(KeptGrower, Vec<u8>, u64, Duration)>,
     is_seen: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+enum KeptGrower {
+    Process(Identity),
+    Program,
+    User,
+    /// One of [`KINDS`].
+    Memory,
+}
+
+impl KeptGrower {
+    const fn of(key: &RowKey) -> Self {
+        match key {
+            RowKey::Process(id) => Self::Process(*id),
+            RowKey::Group(key) if matches!(key.by, GroupBy::User) => Self::User,
+            RowKey::Group(_) => Self::Program,
+            RowKey::Part(_) => Self::Memory,
+        }
+    }
+
+    /// Returns the key of a grower of that name. A kind of memory that this version does not know counts as a program.
+    fn key(self, name: &[u8]) -> RowKey {
+        let group = |by| {
+            RowKey::Group(GroupKey {
+                by,
+                name: Some(name.into()),
+            })
+        };
+        match self {
+            Self::Process(id) => RowKey::Process(id),
+            Self::User => group(GroupBy::User),
+            Self::Program => group(GroupBy::Command),
+            Self::Memory => {
+                let kind = KINDS.iter().find(|kind| kind.label.as_bytes() == name);
+                kind.map_or_else(|| group(GroupBy::Command), |kind| RowKey::Part(kind.clone()))
+            }
+        }
+    }
 }
 
 impl From<Kill> for KeptKill {
@@ -388,9 +427,14 @@ impl From<Kill> for KeptKill {
         let known = kill
             .known
             .map(|known| (known.id, known.facts.comm.to_vec(), known.footprint));
-        let grower = kill
-            .grower
-            .map(|grower| (grower.key.process(), grower.name.to_vec(), grower.bytes, grower.over));
+        let grower = kill.grower.map(|grower| {
+            (
+                KeptGrower::of(&grower.key),
+                grower.name.to_vec(),
+                grower.bytes,
+                grower.over,
+            )
+        });
         Self {
             at: kill.at,
             event: kill.event,
@@ -404,11 +448,6 @@ impl From<Kill> for KeptKill {
 
 impl From<KeptKill> for Kill {
     fn from(kept: KeptKill) -> Self {
-        let program = |name: &[u8]| GroupKey {
-            by: GroupBy::Command,
-            name: Some(name.into()),
-        };
-        let is_of_cgroup = kept.event.cause() == KillCause::Cgroup;
         Self {
             at: kept.at,
             event: kept.event,
@@ -418,13 +457,8 @@ impl From<KeptKill> for Kill {
                 footprint,
             }),
             cgroup: kept.cgroup.map(Into::into),
-            grower: kept.grower.map(|(id, name, bytes, over)| Grower {
-                key: match (id, KINDS.iter().find(|kind| kind.label.as_bytes() == name)) {
-                    (Some(id), _) => RowKey::Process(id),
-                    // For a limit of a cgroup, no program is named.
-                    (None, Some(kind)) if is_of_cgroup => RowKey::Part(kind.clone()),
-                    (None, _) => RowKey::Group(program(&name)),
-                },
+            grower: kept.grower.map(|(key, name, bytes, over)| Grower {
+                key: key.key(&name),
                 name: name.into(),
                 bytes,
                 over,
@@ -856,7 +890,7 @@ impl History {
             Some(_) => limit_of.cgroup(),
             None => limit_of.cgroup().and_then(|path| charged.limited(path)),
         };
-        let in_none = path.map_or([0; 2], |path| {
+        let in_none = path.map_or([0; KINDS.len()], |path| {
             charged.growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });
         let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));

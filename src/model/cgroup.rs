@@ -45,6 +45,13 @@ macro_rules! cgroup_figures {
             /// Pages of files and of shared memory that processes map. Read with `reclaimable`. `file_mapped` of `memory.stat`;
             /// `mapped_file` in v1.
             file_mapped: u64,
+            /// Anonymous pages that processes map, also those of processes that moved to another cgroup. Read with `reclaimable`.
+            /// `anon` of `memory.stat`; `rss` in v1.
+            anon: u64,
+            /// Pages that are neither in a file nor mapped, such as those in pipes; in v1 with kernel memory. Read with `reclaimable`.
+            /// `current` − `anon` − `file` − `kernel` − `sock` of `memory.stat`; before Linux 5.18 without the parts of `kernel` that
+            /// exist.
+            unmapped: u64,
             /// Kernel memory that is in no process and that reclaim cannot free. Read with `reclaimable`; none in v1. `kernel` (Linux 5.18)
             /// + `sock` − `pagetables` − `slab_reclaimable` − `zswap` of `memory.stat`.
             kernel: u64,

@@ -464,11 +464,20 @@ described_object! {
         },
         /// The cgroup that was killed as a whole (`memory.oom.group`).
         "group": foreign().null("it was killed alone") => victim(kill).and_then(|victim| victim.group.as_deref()).map(Node::bytes),
-        /// The process that had grown most below the limit, if that is not the victim.
-        "grower_pid": id().null("the victim, a program as a whole, or memory in no process") => {
+        /// What had grown most below the limit, if that is not the victim: a process, all processes of a program or of a user, or
+        /// memory in no process.
+        "grower_kind": one_of(["process", "command", "user", "memory"]).null("the victim") => {
+            kill.grower.as_ref().map(|grower| match &grower.key {
+                RowKey::Process(_) => "process",
+                RowKey::Group(key) => key.by.id(),
+                RowKey::Part(_) => "memory",
+            })
+        },
+        /// The process that had grown most.
+        "grower_pid": id().null("the victim, several processes, or memory in no process") => {
             kill.grower.as_ref().and_then(|grower| grower.key.process()).map(|id| u64::from(id.pid))
         },
-        /// The name of that process, program or kind of memory.
+        /// The name of that process, program, user or kind of memory.
         "grower": foreign().null("the victim") => kill.grower.as_ref().map(|grower| Node::bytes(&grower.name)),
         /// Its growth.
         "grower_bytes": bytes().null("the victim") => kill.grower.as_ref().map(|grower| grower.bytes),

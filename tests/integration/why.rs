@@ -286,6 +286,29 @@ fn shared_memory_that_no_process_maps_is_named_instead_of_the_victim() {
 }
 
 #[test]
+fn memory_of_a_process_that_left_the_cgroup_is_named_instead_of_the_victim() {
+    let rows = |second| {
+        vec![
+            holding(7, "database", "/shop", 60 + later(second) / 6),
+            holding(8, "mover", "/", later(second) / 2),
+        ]
+    };
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop")));
+    for (second, snapshot) in snapshots.iter_mut().enumerate() {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        let second = later(second as u64);
+        (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
+        figures.anon = Ok((60 + second / 6 + second / 2) * MIB);
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+    }
+    let found = explain(snapshots, None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Unknown);
+    let text = text(&found);
+    let part = "What had grown was memory of processes outside of it: from ";
+    assert!(text.contains(part), "{part}\n{text}");
+}
+
+#[test]
 fn a_program_that_fills_a_cgroup_is_named_if_it_also_runs_elsewhere() {
     let rows = |second| {
         let small = |pid| {

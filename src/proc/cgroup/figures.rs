@@ -143,6 +143,20 @@ fn kernel(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     Ok(rest.saturating_add(or_none(b"sock")))
 }
 
+/// Returns what is neither anonymous, nor in a file, nor kernel memory. v1 does not know its kernel memory.
+fn unmapped(current: Reading<u64>, get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
+    let or_none = |name: &[u8]| get(name).unwrap_or(0);
+    let sum = |names: &[&[u8]]| names.iter().fold(0, |sum: u64, name| sum.saturating_add(or_none(name)));
+    let kernel = || sum(&[b"kernel_stack", b"pagetables", b"percpu", b"slab"]);
+    let known = [
+        get(b"anon")?,
+        get(b"file")?,
+        get(b"kernel").unwrap_or_else(|_| kernel()),
+        or_none(b"sock"),
+    ];
+    Ok(known.into_iter().fold(current?, u64::saturating_sub))
+}
+
 /// Reads how much of the cgroup's memory can be reclaimed, its events and its pressure.
 fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let mut buf = vec![0; MAX_STAT];
@@ -152,6 +166,8 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     figures.inactive_file = get(b"inactive_file");
     figures.shmem = get(b"shmem");
     figures.file_mapped = get(b"file_mapped");
+    figures.anon = get(b"anon");
+    figures.unmapped = unmapped(figures.current, get);
     figures.kernel = kernel(get);
     figures.major_faults = get(b"pgmajfault").map(Count);
     let anon = get(b"workingset_refault_anon");

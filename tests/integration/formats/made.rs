@@ -84,6 +84,8 @@ fn cgroup() -> CgroupFigures {
         inactive_file: Ok(512),
         shmem: Ok(128),
         file_mapped: Ok(32),
+        anon: Ok(640),
+        unmapped: Ok(48),
         kernel: Ok(64),
         major_faults: Ok(Count(7)),
         refaults: Ok(Count(9)),

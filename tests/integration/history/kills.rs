@@ -141,6 +141,15 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
     assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 7), "{grower:?}");
 }
 
+/// Returns the history after a restart of the monitor.
+fn restarted(history: &History) -> History {
+    let bytes = history.keep(&machine(61, Vec::new(), &[]), HERE).unwrap();
+    let mut next = History::new(Duration::from_secs(10));
+    next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());
+    next.push(&machine(70, Vec::new(), &[]));
+    next
+}
+
 /// MiB by the second, and if figures are known in it.
 type Mib = fn(u64) -> u64;
 type Known = fn(u64) -> bool;
@@ -237,6 +246,67 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
 }
 
 #[test]
+fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
+    const ALONE: &str = "and it had 40.0M of it";
+    // The second reading of two is not yet confirmed.
+    const OUTSIDE: &str = "; memory of processes outside of it had grown most, +9.0M in 10s";
+    const INSIDE: &str = "; 8 cache had grown most, +10.0M in 10s";
+    // The anonymous memory of the cgroup, the pages that nobody maps, and the end of the text. The victim has 20 MiB. Process 8 has the
+    // rest of the anonymous memory, in the cgroup of that path.
+    let cases: [(&str, [Mib; 2], &str, &str); 6] = [
+        ("it moved", [|s| 20 + s, |_| 0], "/", OUTSIDE),
+        ("it is in the cgroup", [|s| 20 + s, |_| 0], "/shop/cache", INSIDE),
+        ("it rests elsewhere", [|_| 50, |_| 0], "/", ALONE),
+        ("it moves at the end", [|_| 50, |_| 0], "", ALONE),
+        (
+            "the last figure is newer than the walks",
+            [|s| if s < 59 { 20 } else { 40 }, |_| 0],
+            "/",
+            ALONE,
+        ),
+        (
+            "pages in pipes",
+            [|_| 20, |s| s],
+            "/",
+            "; memory that no process maps had grown most, +10.0M in 10s",
+        ),
+    ];
+    for (name, figures, path, expected) in cases {
+        let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..=60 {
+            let [anon, unmapped] = figures.map(|mib| mib(second));
+            let path = match path {
+                "" if second < 58 => "/shop",
+                "" => "/",
+                path => path,
+            };
+            let mut rows = vec![
+                holding(7, "database", "/shop/db", 20),
+                holding(8, "cache", path, anon - 20),
+            ];
+            rows.retain(|row| row.id.pid != 7 || second < 60);
+            let kills = if second < 60 {
+                &[][..]
+            } else {
+                std::slice::from_ref(&kill)
+            };
+            let mut snap = machine(second, rows, kills);
+            let figures = CgroupFigures {
+                anon: Ok((if second < 60 { anon } else { anon - 20 }) * MIB),
+                unmapped: Ok(unmapped * MIB),
+                ..charged([0, 0, 5])
+            };
+            snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+            history.push(&snap);
+        }
+        let found = why(&history);
+        assert!(found.ends_with(expected), "{name}: {found}");
+        assert_eq!(why(&restarted(&history)), found, "{name}");
+    }
+}
+
+#[test]
 fn many_small_processes_in_the_cgroup_are_named_together() {
     // The command of the nth of ten small processes, and the end of the text. One more of the first name is elsewhere.
     let cases: [(Name, &str); 2] = [
@@ -262,11 +332,9 @@ fn many_small_processes_in_the_cgroup_are_named_together() {
                 .chain([holding(7, "database", "/shop", 10 + second / 2)])
                 .collect()
         };
-        assert!(
-            why(&after_kill(rows, &kill)).ends_with(expected),
-            "{}",
-            why(&after_kill(rows, &kill))
-        );
+        let history = after_kill(rows, &kill);
+        assert!(why(&history).ends_with(expected), "{}", why(&history));
+        assert_eq!(why(&restarted(&history)), why(&history));
     }
 }
 

@@ -246,7 +246,7 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
         ("a.slice/b.service/memory.current", "5000\n"),
         (
             "a.slice/b.service/memory.stat",
-            "anon 900\nkernel 700\npagetables 50\nsock 10\nfile_mapped 200\nzswap 120\nshmem 600\nactive_file 1000\n\
+            "anon 900\nfile 3300\nkernel 700\npagetables 50\nsock 10\nfile_mapped 200\nzswap 120\nshmem 600\nactive_file 1000\n\
              inactive_file 2000\nslab_reclaimable 30\npgmajfault 77\nworkingset_refault_anon 5\n\
              workingset_refault_file 6\n",
         ),
@@ -275,6 +275,10 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
         (found.shmem, found.file_mapped, found.kernel),
         (Ok(600), Ok(200), Ok(510))
     );
+    assert_eq!(
+        (found.anon, found.unmapped),
+        (Ok(900), Ok(5000 - 900 - 3300 - 700 - 10))
+    );
     assert_eq!(found.oom_kills, Ok(Count(1)));
     assert_eq!((found.throttled, found.limit_hits), (Ok(Count(5)), Ok(Count(3))));
     assert_eq!(found.stalled_some, Ok(Duration::from_millis(1500)));
@@ -291,7 +295,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
         ("a.slice/b.service/memory.limit_in_bytes", "8192\n"),
         (
             "a.slice/b.service/memory.stat",
-            "active_file 1\ntotal_shmem 400\ntotal_mapped_file 100\ntotal_active_file 1000\n\
+            "active_file 1\ntotal_rss 1200\ntotal_cache 3400\ntotal_shmem 400\ntotal_mapped_file 100\ntotal_active_file 1000\n\
              total_inactive_file 2000\ntotal_pgmajfault 7\ntotal_workingset_refault 3\n",
         ),
         ("a.slice/b.service/memory.failcnt", "12\n"),
@@ -309,6 +313,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
     assert_eq!(found.refaults, Ok(Count(3)));
     let figures = (found.shmem, found.file_mapped, found.kernel);
     assert_eq!(figures, (Ok(400), Ok(100), Err(Missing::Unsupported)));
+    assert_eq!((found.anon, found.unmapped), (Ok(1200), Ok(400)));
     assert_eq!((found.major_faults, found.oom_kills), (Ok(Count(7)), Ok(Count(4))));
     assert_eq!(
         (found.throttled, found.limit_hits),
