@@ -421,11 +421,15 @@ impl WhyReport<'_> {
                 format!("The victim was a bystander{own}.{why} {what}")
             }
             Some(Role::Unknown) | None => match victim.and_then(|victim| victim.rise).filter(|own| own.bytes() > 0) {
-                Some(own) if matches!(first.key, RowKey::Part(_)) => format!(
-                    "{what} The victim itself had grown by {} in {}.",
-                    self.bytes(own.bytes()),
-                    seconds(own.over)
-                ),
+                Some(own) if matches!(first.key, RowKey::Part(_)) => {
+                    let (bytes, over) = (self.bytes(own.bytes()), seconds(own.over));
+                    let rested = if own.rest > own.over {
+                        format!(", then hardly grew for {}", seconds(own.rest))
+                    } else {
+                        String::new()
+                    };
+                    format!("{what} The victim itself had grown by {bytes} in {over}{rested}.")
+                }
                 _ => what,
             },
         }];
