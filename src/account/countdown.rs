@@ -111,7 +111,7 @@ impl Countdown {
     pub fn forecast(&mut self, within: Duration, left: u64, reach: f64) -> Option<Forecast> {
         let (now, value) = *self.fine.back()?;
         if let Some((last, _)) = &self.last
-            && self.is_relieved(value, last.pace)
+            && self.is_relieved(now, value, last)
         {
             self.relieve(now);
         }
@@ -208,10 +208,14 @@ impl Countdown {
         self.values().rev().find(|(then, _)| at.saturating_sub(*then) >= age)
     }
 
-    /// Returns true if the quantity rose by more than it falls in some seconds, as after a kill.
-    fn is_relieved(&self, value: u64, pace: f64) -> bool {
+    /// Returns true if the quantity rose by more than it falls in some seconds, and by half of the last fall, as after a kill. A program
+    /// that allocates and frees memory meanwhile does not end the fall.
+    fn is_relieved(&self, now: Duration, value: u64, last: &Forecast) -> bool {
         let before = self.fine.iter().rev().nth(1);
-        before.is_some_and(|(_, before)| value as f64 - *before as f64 >= pace * DANGER_RELIEF.as_secs_f64())
+        let has_risen = |(_, before): &Value| value as f64 - *before as f64 >= last.pace * DANGER_RELIEF.as_secs_f64();
+        let fall = last.pace * last.window.as_secs_f64();
+        let is_back = |(_, first): Value| value as f64 >= first as f64 - fall / 2.0;
+        before.is_some_and(has_risen) && self.before(now, last.window).is_none_or(is_back)
     }
 
     /// Returns true if the quantity no longer falls at the pace of that window.

@@ -142,6 +142,8 @@ pub struct Room {
     pub used: u64,
     /// Bytes that may still be used, including swap that may be used.
     pub left: u64,
+    /// The limits on memory and swap together.
+    pub ceiling: u64,
 }
 
 /// Returns the rooms of the cgroups with a limit of their own that is lower than their ancestors', by path. Limits are known
@@ -204,6 +206,10 @@ fn room_in(system: &SystemSample, figures: &CgroupFigures, processes: impl FnOnc
     Some(Room {
         is_soft,
         used: stays.saturating_add(swap),
+        ceiling: match figures.swap_limit {
+            Ok(limit) => ceiling.saturating_add(limit.unwrap_or(u64::MAX)),
+            Err(_) => ceiling,
+        },
         left: ceiling.saturating_sub(stays).saturating_add(swap_left),
     })
 }

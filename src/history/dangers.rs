@@ -6,7 +6,8 @@
 //! A danger is a fact, not a judgement of a program: the memory left, how fast it shrinks, and the process that uses it.
 //! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,40 +165,72 @@ impl Danger {
 struct Watched {
     countdown: Countdown,
     left: u64,
-    /// Growth of the memory below nearer limits since this limit is watched, in bytes. It is added to the memory left to
-    /// compensate for that growth.
-    nearer: i64,
-    /// The cgroups whose limits are nearer, without those below them, by their digests, sorted.
-    stopping: Vec<u64>,
+    /// The cgroups whose limits are nearer, without those below them, by digest. Their growth since they are among them is added to the
+    /// memory left to compensate for it.
+    stopping: Vec<Stopping>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
 }
 
+/// A cgroup whose limit stops its growth.
+#[derive(Clone, Copy, Debug)]
+struct Stopping {
+    digest: u64,
+    /// The memory that it used when it was first among them.
+    used: u64,
+    /// Its limits then. If they are raised, its growth since then was not stopped.
+    ceiling: u64,
+}
+
+/// The memory in use below the limit of a cgroup.
+#[derive(Clone, Copy, Debug)]
+struct InUse {
+    bytes: u64,
+    ceiling: u64,
+    /// The digest of its owner.
+    owner: u64,
+}
+
 impl Watched {
-    /// Adds the memory left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
-    /// the cgroup is gone; `owner` the digest of its owner.
+    /// Adds the memory left now, and the cgroups that are `stopping`. `before` and `used` have the memory of all cgroups.
     fn push(
         &mut self,
         now: Duration,
         left: u64,
-        mut stopping: Vec<u64>,
-        grown: impl Fn(u64) -> (i64, bool),
-        owner: impl Fn(u64) -> u64,
+        stopping: Vec<u64>,
+        before: &HashMap<u64, InUse>,
+        used: &HashMap<u64, InUse>,
     ) {
-        stopping.sort_unstable();
         // A cgroup that is gone no longer stops.
-        let gone = self.stopping.iter().filter(|digest| grown(**digest).1);
+        let gone = self.stopping.iter().map(|one| one.digest);
+        let gone = gone.filter(|digest| !used.contains_key(digest));
         let (mut growth, mut owners) = (0_i64, HashMap::<u64, i64>::new());
-        for (digest, by) in stopping.iter().chain(gone).map(|digest| (*digest, grown(*digest).0)) {
+        for digest in stopping.iter().copied().chain(gone) {
+            let Some(then) = before.get(&digest) else { continue };
+            let now = used.get(&digest).map_or(0, |now| now.bytes);
+            let by = now.cast_signed().saturating_sub(then.bytes.cast_signed());
             growth = growth.saturating_add(by);
             if by < 0 {
-                let sum = owners.entry(owner(digest)).or_default();
+                let sum = owners.entry(then.owner).or_default();
                 *sum = sum.saturating_add(by);
             }
         }
-        self.nearer = self.nearer.saturating_add(growth);
-        (self.left, self.stopping) = (left, stopping);
-        self.countdown.push(now, left.saturating_add_signed(self.nearer));
+        let mut nearer = 0_i64;
+        let found = stopping.into_iter().filter_map(|digest| {
+            let now = used.get(&digest)?;
+            let known = self.known(digest).filter(|known| known.ceiling >= now.ceiling);
+            let first = known.copied().unwrap_or(Stopping {
+                digest,
+                used: now.bytes,
+                ceiling: now.ceiling,
+            });
+            nearer = nearer.saturating_add(now.bytes.cast_signed().saturating_sub(first.used.cast_signed()));
+            Some(first)
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable_by_key(|one| one.digest);
+        (self.left, self.stopping) = (left, found);
+        self.countdown.push(now, left.saturating_add_signed(nearer));
         // The memory of a killed process is free at one moment and uncharged at another. An owner that frees much again and again must
         // not end the danger each time.
         self.freed.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
@@ -211,6 +244,12 @@ impl Watched {
             self.freed.extend(new.iter().map(|(owner, _)| (*owner, now)));
         }
     }
+
+    /// Returns a cgroup that was stopping before.
+    fn known(&self, digest: u64) -> Option<&Stopping> {
+        let place = self.stopping.binary_search_by_key(&digest, |one| one.digest).ok()?;
+        self.stopping.get(place)
+    }
 }
 
 /// Tracks the memory left below each limit.
@@ -218,8 +257,8 @@ impl Watched {
 pub(super) struct DangerWatch {
     limits: BTreeMap<Limit, Watched>,
     rooms: BTreeMap<Arc<[u8]>, Room>,
-    /// The memory in use below each of the rooms, and the digest of its owner, by the digest of its cgroup.
-    used: HashMap<u64, (u64, u64)>,
+    /// The memory in use below each of the rooms, by the digest of its cgroup.
+    used: HashMap<u64, InUse>,
     /// The key of the digests.
     key: RandomState,
     dangers: Vec<Danger>,
@@ -267,15 +306,22 @@ impl Tree {
         Self { nodes, outermost }
     }
 
-    /// Returns the digests of the outermost cgroups that leave less than `left`, of these and those below them: their limits are reached
-    /// first.
-    fn stopping(&self, of: &[usize], left: u64) -> Vec<u64> {
-        let (mut found, mut open) = (Vec::new(), of.to_vec());
-        while let Some(node) = open.pop().map(|number| &self.nodes[number]) {
-            if node.left < left {
+    /// Returns the digests of the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. Their
+    /// limits may allow more than that together: those that were `known` before come first, then those that leave least.
+    fn stopping(&self, of: &[usize], left: u64, known: &Watched) -> Vec<u64> {
+        let key = |number: usize| {
+            let node = &self.nodes[number];
+            Reverse((known.known(node.digest).is_none(), node.left, number))
+        };
+        let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
+        let (mut found, mut rest) = (Vec::new(), left);
+        while let Some(Reverse((_, _, number))) = open.pop() {
+            let node = &self.nodes[number];
+            if node.left < left && node.left <= rest {
+                rest -= node.left;
                 found.push(node.digest);
             } else {
-                open.extend(&node.below);
+                open.extend(node.below.iter().copied().map(key));
             }
         }
         found
@@ -293,21 +339,12 @@ impl DangerWatch {
         let of_rooms = tree.nodes.iter().zip(rooms);
         let used = of_rooms.map(|(node, (path, room))| {
             let owner = digests(&self.key, owned_path(path)).last().unwrap_or_default();
-            (node.digest, (room.used, owner))
+            let (bytes, ceiling) = (room.used, room.ceiling);
+            (node.digest, InUse { bytes, ceiling, owner })
         });
         let used = used.collect();
         let before = std::mem::replace(&mut self.used, used);
         let used = &self.used;
-        let grown = |digest: u64| match (before.get(&digest), used.get(&digest)) {
-            (Some((before, _)), Some((now, _))) => (now.cast_signed().saturating_sub(before.cast_signed()), false),
-            (Some((before, _)), None) => (-before.cast_signed(), true),
-            (None, _) => (0, false),
-        };
-        let owner = |digest: u64| {
-            used.get(&digest)
-                .or_else(|| before.get(&digest))
-                .map_or(0, |(_, owner)| *owner)
-        };
         let machine = machine_headroom(snapshot);
         let limit = |(path, room): (&Arc<[u8]>, &Room)| {
             if room.is_soft {
@@ -325,12 +362,14 @@ impl DangerWatch {
         });
         if let Some(left) = machine {
             let watched = self.limits.entry(Limit::Machine).or_default();
-            watched.push(now, left, tree.stopping(&tree.outermost, left), grown, owner);
+            let stopping = tree.stopping(&tree.outermost, left, watched);
+            watched.push(now, left, stopping, &before, used);
         }
         let mut nearest = HashSet::new();
         for (node, (path, room)) in tree.nodes.iter().zip(rooms) {
             let watched = self.limits.entry(limit((path, room))).or_default();
-            watched.push(now, room.left, tree.stopping(&node.below, room.left), grown, owner);
+            let stopping = tree.stopping(&node.below, room.left, watched);
+            watched.push(now, room.left, stopping, &before, used);
             // If the machine or a cgroup above is full first, that is the danger.
             if node.left_above.min(machine.unwrap_or(u64::MAX)) >= room.left {
                 nearest.insert(limit((path, room)));
@@ -340,7 +379,7 @@ impl DangerWatch {
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 let watched = self.limits.entry(Limit::AddressSpace(*id)).or_default();
-                watched.push(now, left, Vec::new(), grown, owner);
+                watched.push(now, left, Vec::new(), &before, used);
             }
         }
         let limits = self.limits.iter_mut();
@@ -483,11 +522,11 @@ impl History {
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
         let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
-        let stopping = self.danger_watch.limits.get(limit).map(|watched| &watched.stopping);
+        let stopping = self.danger_watch.limits.get(limit);
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
-            stopping
-                .is_some_and(|all| !all.is_empty() && digests(key, path).any(|above| all.binary_search(&above).is_ok()))
+            let stopping = stopping.filter(|watched| !watched.stopping.is_empty());
+            stopping.is_some_and(|watched| digests(key, path).any(|above| watched.known(above).is_some()))
         };
         let limit_of = match limit {
             Limit::Cgroup(above) | Limit::CgroupHigh(above) => LimitOf::Cgroup(above),
