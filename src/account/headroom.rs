@@ -142,8 +142,8 @@ pub struct Room {
     pub used: u64,
     /// Bytes that may still be used, including swap that may be used.
     pub left: u64,
-    /// The limits on memory and swap together.
-    pub ceiling: u64,
+    /// The limits on memory and on swap.
+    pub ceilings: [u64; 2],
 }
 
 /// Returns the rooms of the cgroups with a limit of their own that is lower than their ancestors', by path. Limits are known
@@ -206,10 +206,7 @@ fn room_in(system: &SystemSample, figures: &CgroupFigures, processes: impl FnOnc
     Some(Room {
         is_soft,
         used: stays.saturating_add(swap),
-        ceiling: match figures.swap_limit {
-            Ok(limit) => ceiling.saturating_add(limit.unwrap_or(u64::MAX)),
-            Err(_) => ceiling,
-        },
+        ceilings: [ceiling, figures.swap_limit.map_or(0, |limit| limit.unwrap_or(u64::MAX))],
         left: ceiling.saturating_sub(stays).saturating_add(swap_left),
     })
 }

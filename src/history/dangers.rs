@@ -179,14 +179,14 @@ struct Stopping {
     /// The memory that it used when it was first among them.
     used: u64,
     /// Its limits then. If they are raised, its growth since then was not stopped.
-    ceiling: u64,
+    ceilings: [u64; 2],
 }
 
 /// The memory in use below the limit of a cgroup.
 #[derive(Clone, Copy, Debug)]
 struct InUse {
     bytes: u64,
-    ceiling: u64,
+    ceilings: [u64; 2],
     /// The digest of its owner.
     owner: u64,
 }
@@ -218,11 +218,12 @@ impl Watched {
         let mut nearer = 0_i64;
         let found = stopping.into_iter().filter_map(|digest| {
             let now = used.get(&digest)?;
-            let known = self.known(digest).filter(|known| known.ceiling >= now.ceiling);
+            let is_raised = |known: &&Stopping| known.ceilings.iter().zip(now.ceilings).any(|(then, now)| now > *then);
+            let known = self.known(digest).filter(|known| !is_raised(known));
             let first = known.copied().unwrap_or(Stopping {
                 digest,
                 used: now.bytes,
-                ceiling: now.ceiling,
+                ceilings: now.ceilings,
             });
             nearer = nearer.saturating_add(now.bytes.cast_signed().saturating_sub(first.used.cast_signed()));
             Some(first)
@@ -339,8 +340,12 @@ impl DangerWatch {
         let of_rooms = tree.nodes.iter().zip(rooms);
         let used = of_rooms.map(|(node, (path, room))| {
             let owner = digests(&self.key, owned_path(path)).last().unwrap_or_default();
-            let (bytes, ceiling) = (room.used, room.ceiling);
-            (node.digest, InUse { bytes, ceiling, owner })
+            let in_use = InUse {
+                bytes: room.used,
+                ceilings: room.ceilings,
+                owner,
+            };
+            (node.digest, in_use)
         });
         let used = used.collect();
         let before = std::mem::replace(&mut self.used, used);

@@ -577,3 +577,61 @@ fn a_cgroup_that_fills_and_empties_does_not_end_the_danger_of_the_machine() {
     // The memory that it frees is counted once in half a minute, so the danger may begin some seconds later.
     assert!(found >= 4, "{found}");
 }
+
+#[test]
+fn cgroups_that_come_and_go_neither_make_nor_hide_a_danger_of_the_machine() {
+    type Cgroups = fn(u64) -> Vec<(String, u64, u64)>;
+    // Their paths, limits and use in each second.
+    let cases: [(&str, Cgroups); 3] = [
+        ("a limit that is set and removed", |second| {
+            let limited = ("/own".into(), 1000, 200);
+            second.is_multiple_of(2).then_some(limited).into_iter().collect()
+        }),
+        ("containers that live for 4 s", |second| {
+            let newest = second / 2;
+            [newest, newest + 1].map(|n| (format!("/ci/{n}"), 2000, 100)).into()
+        }),
+        ("limits that allow more than the machine has", |_| {
+            (0..50).map(|n| (format!("/pod{n}"), 5000, 20)).collect()
+        }),
+    ];
+    let calm = dangers_of_a_fall(10_000, 50, 250, |_, _| 0);
+    assert!(calm >= 100, "{calm}");
+    for (name, cgroups) in cases {
+        let set = |second: u64, snap: &mut Snapshot| {
+            let all = cgroups(second).into_iter();
+            let all = all.map(|(path, limit, used)| (Arc::from(path.into_bytes()), limited_to(limit, used)));
+            snap.cgroups = Arc::new(all.collect());
+            0
+        };
+        assert_eq!(dangers_of_a_fall(10_000, 0, 400, set), 0, "{name}");
+        let found = dangers_of_a_fall(10_000, 50, 250, set);
+        // What goes may have been freed: earlier falls of that owner count no longer once.
+        assert!(found * 4 >= calm * 3, "{name}: {found} of {calm}");
+    }
+}
+
+#[test]
+fn a_cgroup_whose_limit_is_raised_ahead_of_its_growth_does_not_hide_the_danger_of_the_machine() {
+    let calm = dangers_of_a_fall(20_000, 100, 250, |_, _| 0);
+    let raised = |second: u64, snap: &mut Snapshot| {
+        let used = 100 + 100 * second.saturating_sub(60);
+        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), limited_to(used + 500, used))].into());
+        0
+    };
+    let found = dangers_of_a_fall(20_000, 100, 250, raised);
+    assert!(found * 10 >= calm * 9, "{found} of {calm}");
+}
+
+#[test]
+fn cgroups_whose_limits_allow_more_than_the_machine_has_do_not_hide_its_danger() {
+    let grown = |second: u64| 1000 + 10 * second.saturating_sub(60);
+    let pods = |second: u64, snap: &mut Snapshot| {
+        let pod = |path: &str| (Arc::from(path.as_bytes()), limited_to(6000, grown(second)));
+        snap.cgroups = Arc::new(["/a", "/b", "/c"].map(pod).into());
+        0
+    };
+    // The memory is full in second 360.
+    let found = dangers_of_a_fall(9000, 30, 350, pods);
+    assert!(found >= 150, "{found}");
+}
