@@ -25,7 +25,7 @@ pub mod explanation;
 mod growth;
 mod trail;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -37,7 +37,7 @@ use trail::Trail;
 use crate::account::headroom::{is_within, machine_headroom};
 use crate::group::RowKey;
 use crate::history::charged::may_be_of_victim;
-use crate::history::dangers::{Danger, Limit};
+use crate::history::dangers::{Danger, Limit, MACHINE, is_short};
 use crate::history::kills::Kill;
 use crate::history::marks::Origin;
 use crate::history::most::LimitOf;
@@ -49,6 +49,7 @@ use crate::model::kill::OomKill;
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::model::taker::Taker;
+use crate::model::unit::owned_path;
 use crate::order;
 
 /// A limit that is no further ahead is an event; at the end of a recording or of a boot, memory was then short.
@@ -76,6 +77,8 @@ const MAX_BRIEF: usize = 20;
 const MAX_BRIEF_KEPT: usize = 100;
 /// Maximum number of readings of growing processes.
 const MAX_TAKERS: usize = 16;
+/// Maximum number of owners of cgroups whose dangers and stalls are followed.
+const MAX_SIGNS: usize = 32;
 /// Maximum number of events that are listed.
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
@@ -105,7 +108,7 @@ struct Episode {
     largest: Option<u64>,
     /// See [`Kill::owner`].
     owner: Box<[u8]>,
-    /// False for kills that the owner of a cgroup can cause.
+    /// False for what the owner of a cgroup can cause.
     is_of_machine: bool,
     danger: Option<Danger>,
     /// The time of its beginning, and its worst state.
@@ -179,7 +182,10 @@ pub struct Why {
     at: Option<SystemTime>,
     history: History,
     trail: Trail,
+    /// The kills that have not ended.
     open: Option<Episode>,
+    /// The dangers and stalls that have not ended, by their owners: those of a user do not become part of another's.
+    signs: BTreeMap<Box<[u8]>, Episode>,
     /// The known kills that the history, or the last snapshot, has.
     known_kills: Vec<KillKey>,
     /// The time of the first snapshot of this boot, on both clocks.
@@ -216,6 +222,7 @@ impl Why {
             history: History::with_config(config),
             trail: Trail::default(),
             open: None,
+            signs: BTreeMap::new(),
             known_kills: Vec::new(),
             begun: (Duration::ZERO, SystemTime::UNIX_EPOCH),
             recorded: None,
@@ -274,9 +281,7 @@ impl Why {
         self.snapshots += 1;
         self.history.push(snapshot);
         self.note_worst(snapshot);
-        if self.open.as_ref().is_some_and(|open| open.is_over(snapshot.monotonic)) {
-            self.close();
-        }
+        self.close_if(|open| open.is_over(snapshot.monotonic));
         self.add_takers(snapshot);
         self.add_brief(snapshot);
         self.add_kills(snapshot);
@@ -300,9 +305,10 @@ impl Why {
         let high = all.filter(|exit| exit.own() >= least && exit.is_brief());
         let high: Vec<Exit> = high.cloned().collect();
         // An open event may last, and is explained later.
-        let moment = self.open.as_ref().map_or(snapshot.time, |open| open.time);
+        let open = self.open.iter().chain(self.signs.values());
+        let moments: Vec<_> = open.map(|open| open.time).chain([snapshot.time]).collect();
         let [_, recent] = &mut self.brief;
-        recent.retain(|exit| distance(exit.time, moment) <= TEN_MINUTES);
+        recent.retain(|exit| moments.iter().any(|at| distance(exit.time, *at) <= TEN_MINUTES));
         for list in &mut self.brief {
             add_highest(list, high.iter());
         }
@@ -403,10 +409,7 @@ impl Why {
             let is_with = |open: &Episode| {
                 let is_near = kill.at + TOGETHER >= open.first_sign && kill.at <= open.last_sign + TOGETHER;
                 let is_near = is_near && kill.at <= open.first_sign + LONGEST;
-                open.kind == EventKind::Kill
-                    && is_near
-                    && open.owner == kill.owner()
-                    && (open.time < first) == (kill.event.time < first)
+                is_near && open.owner == kill.owner() && (open.time < first) == (kill.event.time < first)
             };
             let moment = if is_old {
                 snapshot
@@ -428,8 +431,7 @@ impl Why {
                     open.last_sign = open.last_sign.max(kill.at);
                     continue;
                 }
-                Some(open) if open.kind == EventKind::Kill => self.close(),
-                _ => {}
+                _ => self.close_kill(),
             }
             let mut episode = Episode {
                 kind: EventKind::Kill,
@@ -439,11 +441,19 @@ impl Why {
                 kills: vec![key],
                 largest: held,
                 owner: kill.owner(),
-                is_of_machine: !kill.event.is_of_cgroup(),
+                is_of_machine: kill.is_of_machine(is_short(&moment.system)),
                 ..Episode::new(EventKind::Kill, &moment)
             };
-            if let Some(open) = self.open.take() {
-                (episode.danger, episode.stall) = (open.danger, open.stall);
+            // Where the limits of cgroups are not known, one that fills up is a danger of the machine.
+            let owner = if episode.is_of_machine { MACHINE } else { &episode.owner };
+            let signs = self.signs.remove(owner);
+            let is_danger = self
+                .signs
+                .get(MACHINE)
+                .is_some_and(|open| open.kind == EventKind::Danger);
+            let of_machine = is_danger.then(|| self.signs.remove(MACHINE)).flatten();
+            if let Some(signs) = signs.or(of_machine) {
+                (episode.danger, episode.stall) = (signs.danger, signs.stall);
             }
             self.open = Some(episode);
         }
@@ -462,18 +472,35 @@ impl Why {
 
     /// Adds the dangers and stalls of a snapshot.
     fn add_signs(&mut self, snapshot: &Arc<Snapshot>) {
-        let danger = self.history.soonest_danger();
-        let danger = danger.filter(|danger| danger.forecast.time() < URGENT);
-        let stall = self.history.stalls().first();
-        if danger.is_none() && stall.is_none() {
-            return;
-        }
-        match &mut self.open {
-            Some(open) if open.kind == EventKind::Kill => {}
-            open => {
-                let open = open.get_or_insert_with(|| Episode::new(EventKind::Danger, snapshot));
-                open.worsen(snapshot, danger, stall);
+        type Signs<'a> = (Option<&'a Danger>, Option<&'a Stall>);
+        let mut of_owners: BTreeMap<Box<[u8]>, Signs<'_>> = BTreeMap::new();
+        let dangers = self.history.shared_dangers();
+        for danger in dangers.filter(|danger| danger.forecast.time() < URGENT) {
+            let (soonest, _) = of_owners.entry(danger.limit.owner()).or_default();
+            if soonest.is_none_or(|soonest| danger.forecast.seconds() < soonest.forecast.seconds()) {
+                *soonest = Some(danger);
             }
+        }
+        for stall in self.history.stalls() {
+            let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
+            let (_, worst) = of_owners.entry(owner.into()).or_default();
+            if worst.is_none_or(|worst| stall.share > worst.share) {
+                *worst = Some(stall);
+            }
+        }
+        for (owner, (danger, stall)) in of_owners {
+            // They are part of kills that have not ended.
+            let of_kills = |open: &Episode| open.owner == owner || open.is_of_machine && *owner == *MACHINE;
+            let has_room = self.signs.len() < MAX_SIGNS || *owner == *MACHINE || self.signs.contains_key(&owner);
+            if !has_room || self.open.as_ref().is_some_and(of_kills) {
+                continue;
+            }
+            let is_of_machine = *owner == *MACHINE;
+            let open = self.signs.entry(owner).or_insert_with(|| Episode {
+                is_of_machine,
+                ..Episode::new(EventKind::Danger, snapshot)
+            });
+            open.worsen(snapshot, danger, stall);
         }
     }
 
@@ -498,17 +525,20 @@ impl Why {
             is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
             ..Episode::new(EventKind::Reboot, last)
         };
+        let signs = self.signs.remove(MACHINE);
         match self.open.take() {
             // If a kill freed enough memory, the kill is the event to explain; the reboot is another one. A kill in a cgroup makes no
             // machine reboot.
-            Some(kill) if kill.kind == EventKind::Kill && !(is_short && kill.is_of_machine) => {
+            Some(kill) if !(is_short && kill.is_of_machine) => {
                 self.finish_episode(&kill, true, resumed);
             }
-            Some(open) if is_short => {
-                (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+            open => {
+                if let Some(open) = open.or(signs).filter(|_| is_short) {
+                    (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+                }
             }
-            _ => {}
         }
+        self.close();
         let is_soon = |kill: SystemTime| distance(kill, last.time) <= AFTERMATH;
         episode.is_aftermath = self.machine_kill.is_some_and(is_soon);
         self.finish_episode(&episode, is_short, resumed);
@@ -522,7 +552,7 @@ impl Why {
         let is_near = |danger: &Danger| danger.limit == Limit::Machine && danger.forecast.time() <= seen;
         let mut soon = self.history.shared_dangers();
         let is_full = soon.any(|danger| is_near(danger) && danger.forecast.time() < URGENT_AT_END);
-        let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
+        let open = self.signs.get(MACHINE).filter(|open| !open.is_over(last.monotonic));
         let slack = last.system.mem_total.unwrap_or(0) as f64 * SHORT;
         let is_relieved = |danger: &Danger| {
             let left = machine_headroom(last);
@@ -533,14 +563,32 @@ impl Why {
             let is_stalled = open.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
             let danger = open.danger.as_ref().filter(|danger| is_near(danger));
             let is_left = danger.is_some_and(|danger| !is_relieved(danger));
-            open.kind != EventKind::Kill && (is_stalled || is_left)
+            is_stalled || is_left
         });
         let available = last.system.available().ok().zip(last.system.mem_total.ok());
         let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);
         is_full || is_recent || is_low
     }
 
+    /// Closes all that is open.
     fn close(&mut self) {
+        self.close_if(|_| true);
+    }
+
+    fn close_if(&mut self, is_over: impl Fn(&Episode) -> bool) {
+        type Signs = BTreeMap<Box<[u8]>, Episode>;
+        let signs = std::mem::take(&mut self.signs).into_iter();
+        let (over, open): (Signs, Signs) = signs.partition(|(_, open)| is_over(open));
+        self.signs = open;
+        for open in over.into_values() {
+            self.finish_episode(&open, true, None);
+        }
+        if self.open.as_ref().is_some_and(is_over) {
+            self.close_kill();
+        }
+    }
+
+    fn close_kill(&mut self) {
         if let Some(open) = self.open.take() {
             self.finish_episode(&open, true, None);
         }
@@ -652,6 +700,7 @@ impl Why {
             recorded: self.recorded.unwrap_or([snapshot.time; 2]),
             snapshots: self.snapshots,
             event: self.event(episode, is_short),
+            of_machine: episode.is_of_machine,
             others: Vec::new(),
             more: 0,
             holders: holders(&moment, &victims, span),
@@ -719,17 +768,19 @@ impl Why {
         if is_cut && self.has_rebooted(&last) {
             self.explain_reboot(&last, None);
         }
-        if self.open.as_ref().is_some_and(|open| open.kind != EventKind::Kill) || self.open.is_none() {
-            let is_ending = self.is_short(&last);
-            if let Some(open) = self.open.take_if(|_| is_ending) {
-                let episode = Episode {
-                    kind: EventKind::End,
-                    danger: self.history.soonest_danger().cloned().or(open.danger),
-                    stall: open.stall,
-                    ..Episode::new(EventKind::End, &last)
-                };
-                self.finish_episode(&episode, true, None);
-            }
+        if self.open.is_none()
+            && self.is_short(&last)
+            && let Some(open) = self.signs.remove(MACHINE)
+        {
+            let of_machine = |danger: &&Danger| danger.limit == Limit::Machine;
+            let danger = self.history.dangers().iter().find(of_machine).cloned();
+            let episode = Episode {
+                kind: EventKind::End,
+                danger: danger.or(open.danger),
+                stall: open.stall,
+                ..Episode::new(EventKind::End, &last)
+            };
+            self.finish_episode(&episode, true, None);
         }
         self.close();
         let best = self.best.take().map(|(_, best)| best);

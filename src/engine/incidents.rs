@@ -9,6 +9,7 @@ use crate::account::headroom::machine_headroom;
 use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
 use crate::history::dangers::{Limit, is_short};
+use crate::history::kills::Kill;
 use crate::model::Snapshot;
 use crate::record::{Incident, IncidentKind};
 use crate::text;
@@ -34,8 +35,10 @@ enum Lasting {
 /// Finds the incidents of each snapshot.
 #[derive(Debug, Default)]
 pub struct Incidents {
-    /// The time at which each kill was detected.
-    kills: Vec<Duration>,
+    /// The time at which each kill was detected, its record in the log, and its victim.
+    kills: Vec<(Duration, Option<u64>, Option<u32>)>,
+    /// The last time at which the machine's memory was short.
+    short_at: Option<Duration>,
     /// The conditions, each with true if it was minor, and the time when it last was so.
     lasting: BTreeMap<(Lasting, bool), Duration>,
 }
@@ -51,17 +54,25 @@ impl Incidents {
             let incident = Incident::new(snapshot.time, kind, text);
             found.push(incident.of_cgroup(of_cgroup).minor(minor));
         };
+        if is_short(&snapshot.system) {
+            self.short_at = Some(now);
+        }
+        let was_short = self.short_at.is_some_and(|at| now.saturating_sub(at) < LULL);
         let kills = state.history.kills().filter(|kill| !kill.is_open);
-        let kills: Vec<_> = kills.map(|kill| (kill.at, kill)).collect();
-        for (at, kill) in &kills {
+        let key = |kill: &Kill| {
+            let pid = kill.event.victim.as_ref().map(|victim| victim.pid);
+            (kill.at, kill.event.record, pid.ok())
+        };
+        let kills: Vec<_> = kills.map(|kill| (key(kill), kill)).collect();
+        for (key, kill) in &kills {
             // Kills that were kept from earlier runs are no news.
-            if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
+            if !self.kills.contains(key) && now.saturating_sub(kill.at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
                 let text = format!("{}: {}", text.who(), text.why());
-                add(IncidentKind::Kill, text, kill.event.is_of_cgroup(), false);
+                add(IncidentKind::Kill, text, !kill.is_of_machine(was_short), false);
             }
         }
-        self.kills = kills.into_iter().map(|(at, _)| at).collect();
+        self.kills = kills.into_iter().map(|(key, _)| key).collect();
         let dangers = state.history.shared_dangers().map(|danger| {
             let text = danger.text(snapshot, Units::Auto);
             (Lasting::Danger(danger.limit.clone()), IncidentKind::Danger, text)

@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::account::SHMEM;
 use crate::account::headroom::with_ancestors;
 use crate::group::PartKey;
+use crate::history::most::fullest;
 use crate::model::process::ProcessSample;
 use crate::model::snapshot::Snapshot;
-use crate::model::unit::owned_path;
 use crate::model::{CgroupFigures, Missing};
 
 /// Ages of values, and the time between two values up to that age.
@@ -25,7 +25,7 @@ const STEPS: [(Duration, Duration); 3] = [
 /// Maximum number of values of a cgroup. Some 70 are needed.
 const MAX_VALUES: usize = 96;
 /// Maximum number of cgroups, those with the largest share of their limit; of more, maximum number of one owner.
-const MAX_CGROUPS: usize = 4096;
+const MAX_CGROUPS: usize = 1024;
 const MAX_OF_OWNER: usize = 64;
 /// Time for which a removed cgroup is remembered.
 const REMOVED: Duration = Duration::from_secs(60);
@@ -195,21 +195,9 @@ impl Charged {
                 .is_some_and(|last| now.saturating_sub(last.at) <= REMOVED)
         });
         if self.cgroups.len() > MAX_CGROUPS {
-            let used = self
-                .cgroups
-                .iter()
-                .map(|(path, series)| (series.used, Arc::clone(path)));
-            let mut used: Vec<_> = used.collect();
-            used.sort_unstable_by(|(a, path), (b, other)| b.total_cmp(a).then_with(|| path.cmp(other)));
-            let (mut of_owner, mut kept): (HashMap<Box<[u8]>, usize>, _) = (HashMap::new(), 0);
-            for (_, path) in used {
-                let number = of_owner.entry(owned_path(&path).into()).or_default();
-                if kept >= MAX_CGROUPS || *number >= MAX_OF_OWNER {
-                    self.cgroups.remove(&path);
-                } else {
-                    (*number, kept) = (*number + 1, kept + 1);
-                }
-            }
+            let used = self.cgroups.iter().map(|(path, series)| (path, series.used));
+            let kept = fullest(used, MAX_CGROUPS, MAX_OF_OWNER);
+            self.cgroups.retain(|path, _| kept.contains(path));
         }
     }
 

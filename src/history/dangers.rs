@@ -15,8 +15,8 @@ use std::time::Duration;
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
-use crate::group::{GroupKey, RowKey};
-use crate::history::most::{LimitOf, most_of};
+use crate::group::{GroupBy, RowKey};
+use crate::history::most::{LimitOf, fullest, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
@@ -36,6 +36,9 @@ pub(crate) const MACHINE: &[u8] = b"machine";
 const MAX_DANGERS: usize = 32;
 /// Maximum number of dangers below one [owner](Limit::owner), and of address spaces. A user may have any number of cgroups.
 const MAX_OF_OWNER: usize = 16;
+/// Maximum number of cgroups whose limits are watched, those with the largest share of it in use; of more, maximum number of one owner.
+const MAX_LIMITS: usize = 1024;
+const MAX_LIMITS_OF_OWNER: usize = 64;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of that process is measured.
@@ -147,7 +150,14 @@ impl Danger {
                 let name = match key {
                     RowKey::Process(id) => snapshot.name_of_process(*id),
                     RowKey::Part(key) => text::safe(&key.name()).into_owned(),
-                    RowKey::Group(key) => text::safe_prefix(key.label(), NAME_WIDTH).into_owned(),
+                    RowKey::Group(key) => {
+                        let name = text::safe_prefix(key.label(), NAME_WIDTH);
+                        if key.by == GroupBy::User {
+                            format!("user {name}")
+                        } else {
+                            name.into_owned()
+                        }
+                    }
                 };
                 let place = self.place.as_ref();
                 let place = place.map_or(String::new(), |place| {
@@ -358,10 +368,17 @@ impl DangerWatch {
                 Limit::Cgroup(Arc::clone(path))
             }
         };
+        let kept = (rooms.len() > MAX_LIMITS).then(|| {
+            let used = |room: &Room| room.used as f64 / (room.used.saturating_add(room.left)).max(1) as f64;
+            let used = rooms.iter().map(|(path, room)| (path, used(room)));
+            fullest(used, MAX_LIMITS, MAX_LIMITS_OF_OWNER)
+        });
+        let is_kept = |path: &Arc<[u8]>| kept.as_ref().is_none_or(|kept| kept.contains(path));
         self.limits.retain(|known, _| match known {
             Limit::Machine => true,
             Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
-                rooms.get_key_value(path).is_some_and(|room| limit(room) == *known)
+                let room = rooms.get_key_value(path).filter(|(path, _)| is_kept(path));
+                room.is_some_and(|room| limit(room) == *known)
             }
             Limit::AddressSpace(id) => snapshot.address_limits.contains_key(id),
         });
@@ -371,7 +388,8 @@ impl DangerWatch {
             watched.push(now, left, stopping, &before, used);
         }
         let mut nearest = HashSet::new();
-        for (node, (path, room)) in tree.nodes.iter().zip(rooms) {
+        let all = tree.nodes.iter().zip(rooms);
+        for (node, (path, room)) in all.filter(|(_, (path, _))| is_kept(path)) {
             let watched = self.limits.entry(limit((path, room))).or_default();
             let stopping = tree.stopping(&node.below, room.left, watched);
             watched.push(now, room.left, stopping, &before, used);
@@ -419,13 +437,6 @@ pub(crate) fn is_short(system: &SystemSample) -> bool {
 }
 
 impl History {
-    /// Returns the danger to the machine or a cgroup that is reached first.
-    pub fn soonest_danger(&self) -> Option<&Danger> {
-        let seconds = |danger: &&Danger| danger.forecast.seconds();
-        self.shared_dangers()
-            .min_by(|one, other| seconds(one).total_cmp(&seconds(other)))
-    }
-
     /// Returns the dangers to the machine and to cgroups. Reserving address space costs nothing, and a process that
     /// reaches the limit of its own harms no other.
     pub fn shared_dangers(&self) -> impl Iterator<Item = &Danger> {
@@ -552,16 +563,24 @@ impl History {
             };
             Some((RowKey::Process(sample.id), pace))
         });
-        // The processes of a program may be in several cgroups.
+        // The processes of a program or a user may be in several cgroups.
         let rows = snapshot.rows().iter();
         let elsewhere = rows.filter(|sample| sample.facts.cgroup.as_ref().is_ok_and(|path| is_stopped(path)));
-        let elsewhere: HashSet<_> = elsewhere.filter_map(|sample| self.command(sample.id)).collect();
-        let is_whole = |key: &RowKey| match key {
-            RowKey::Group(GroupKey { name: Some(name), .. }) => !elsewhere.contains(name),
-            _ => true,
+        let names = |sample: &ProcessSample| {
+            let user = sample.facts.owner_name().ok().cloned();
+            [(GroupBy::Command, self.command(sample.id)), (GroupBy::User, user)]
         };
-        let programs = self.programs(pace).filter(|_| *limit == Limit::Machine);
-        let most = most_of(processes, programs.filter(|(key, _)| is_whole(key)));
+        let elsewhere: HashSet<_> = elsewhere.flat_map(names).collect();
+        let whole = |by| {
+            let groups = self.sums(by, pace).filter(|_| *limit == Limit::Machine);
+            let is_whole = |(key, _): &(RowKey, f64)| match key {
+                RowKey::Group(key) => key.name.is_some() && !elsewhere.contains(&(by, key.name.clone())),
+                _ => true,
+            };
+            groups.filter(is_whole).collect::<Vec<_>>().into_iter()
+        };
+        let most = most_of(processes, whole(GroupBy::Command));
+        let most = most_of(most.into_iter(), whole(GroupBy::User));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);
         let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::PARTS;
 use crate::account::headroom::is_within;
-use crate::group::{GroupBy, GroupKey, RowKey};
+use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::History;
 use crate::history::charged::{Charged, KINDS};
 use crate::history::dangers::MACHINE;
@@ -117,6 +118,12 @@ pub struct KillText {
 impl Kill {
     /// Returns whose kill it is, as a key: the machine, or the cgroup whose owner can have any number of processes killed; else the user,
     /// as far as the log has one.
+    /// Returns true if the machine's memory was full. Without the log, only if it `was_short` before.
+    pub(crate) fn is_of_machine(&self, was_short: bool) -> bool {
+        let is_unknown = self.event.cause() == KillCause::Unknown;
+        !self.event.is_of_cgroup() && (!is_unknown || was_short)
+    }
+
     pub(crate) fn owner(&self) -> Box<[u8]> {
         let victim = self.event.victim.as_ref().ok();
         let (uid, path) = victim.map_or((None, &[][..]), OomVictim::origin);
@@ -388,7 +395,7 @@ enum KeptGrower {
     Process(Identity),
     Program,
     User,
-    /// One of [`KINDS`].
+    /// One of [`KINDS`] or [`PARTS`].
     Memory,
 }
 
@@ -415,8 +422,13 @@ impl KeptGrower {
             Self::User => group(GroupBy::User),
             Self::Program => group(GroupBy::Command),
             Self::Memory => {
-                let kind = KINDS.iter().find(|kind| kind.label.as_bytes() == name);
-                kind.map_or_else(|| group(GroupBy::Command), |kind| RowKey::Part(kind.clone()))
+                let parts = PARTS.iter().map(|part| PartKey::whole(part.id, part.label));
+                let kind = KINDS
+                    .iter()
+                    .cloned()
+                    .chain(parts)
+                    .find(|kind| kind.label.as_bytes() == name);
+                kind.map_or_else(|| group(GroupBy::Command), RowKey::Part)
             }
         }
     }
@@ -876,14 +888,20 @@ impl History {
         let others = living.chain(of_ended).filter(|(id, ..)| !is_victim(*id));
         let others: Vec<(Identity, f64)> = others.collect();
         // The processes of a program may be in several cgroups.
-        let programs = self.programs(|row| row.footprint().change_over(GROWTH_SPANS[span]));
-        let is_named =
-            |(key, _): &(RowKey, f64)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none());
-        let below = if victim.by_cgroup { &others[..] } else { &[] };
-        let programs = programs.filter(is_named).chain(self.sums_of(below, GroupBy::Command));
+        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        let whole = |by| {
+            let is_named = |(key, _): &(RowKey, f64)| {
+                !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
+            };
+            let below = if victim.by_cgroup { &others[..] } else { &[] };
+            self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
+        };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
-        let found = most_of(processes, programs).into_iter();
-        let found = most_of(found, self.sums_of(below, GroupBy::User));
+        let found = most_of(processes, whole(GroupBy::Command)).into_iter();
+        let found = most_of(found, whole(GroupBy::User)).into_iter();
+        let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
+        let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
+        let found = most_of(found, parts);
         let (kinds, charged) = (KINDS.iter().cloned().map(RowKey::Part), &self.kill_watch.charged);
         // Without the kernel's report, the limit may be one above.
         let path = match victim.limit {

@@ -1,11 +1,13 @@
 //! Finds the process or program below a limit that uses most memory, has grown most, or waits most.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::Reading;
+use crate::model::unit::owned_path;
 
 /// A program is named instead of one process if it has this many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
@@ -69,13 +71,33 @@ pub(super) fn most_of(
     }
 }
 
+/// Returns the cgroups with the highest values, `most` at most, and `of_owner` of each [owner](owned_path): a user may have any number.
+pub(super) fn fullest<'a>(
+    all: impl Iterator<Item = (&'a Arc<[u8]>, f64)>,
+    most: usize,
+    of_owner: usize,
+) -> HashSet<Arc<[u8]>> {
+    let mut all: Vec<_> = all.collect();
+    all.sort_unstable_by(|(path, a), (other, b)| b.total_cmp(a).then_with(|| path.cmp(other)));
+    let mut numbers: HashMap<&[u8], usize> = HashMap::new();
+    let mut kept = HashSet::new();
+    for (path, _) in all {
+        let number = numbers.entry(owned_path(path)).or_default();
+        *number += 1;
+        if *number <= of_owner && kept.len() < most {
+            kept.insert(Arc::clone(path));
+        }
+    }
+    kept
+}
+
 impl History {
-    /// Returns the sum of each program.
-    pub(super) fn programs<'a>(
+    /// Returns the sum of each program, or of each user.
+    pub(super) fn sums<'a>(
         &'a self,
+        by: GroupBy,
         measure: impl Fn(&RowHistory) -> f64 + 'a,
     ) -> impl Iterator<Item = (RowKey, f64)> + 'a {
-        let by = GroupBy::Command;
         self.groups_by(by).map(move |(name, row)| {
             let name = name.cloned();
             (RowKey::Group(GroupKey { by, name }), measure(row))

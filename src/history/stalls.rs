@@ -367,14 +367,11 @@ impl History {
                     continue;
                 }
             }
-            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, &stall);
-            if stall.cgroup.is_none() {
-                let cgroup = |(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok();
-                let waits_in = stall.waiter.and_then(cgroup);
-                if waits_in.is_some_and(|path| inner.iter().any(|above| is_within(path, above))) {
-                    continue;
-                }
-            }
+            let outer = if stall.cgroup.is_none() { &inner[..] } else { &[] };
+            let Some(found) = self.waiter_and_taker(snapshot, &stall, outer) else {
+                continue;
+            };
+            [stall.waiter, stall.taker] = found;
             stalls.push(stall);
         }
         order::sort_by(&mut stalls, |a, b| {
@@ -419,7 +416,9 @@ impl History {
         if is_of_others && (is_recent || waiting.is_reclaimed(others, share)) {
             return Whose::Machine;
         }
-        let [waiter, _] = self.waiter_and_taker(snapshot, stall);
+        let waiter = self
+            .waiter_and_taker(snapshot, stall, &[])
+            .and_then(|[waiter, _]| waiter);
         let waits_in = waiter.and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok());
         let rooms = self.danger_watch.rooms().iter();
         let is_above = |above: &[u8]| waits_in.is_some_and(|path| is_within(path, above));
@@ -437,8 +436,14 @@ impl History {
         nearest.map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
     }
 
-    /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest.
-    fn waiter_and_taker(&self, snapshot: &Snapshot, stall: &Stall) -> [Option<(Identity, f64)>; 2] {
+    /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest. Those in cgroups
+    /// that stall `besides` do not count. Returns `None` if hardly any others read back.
+    fn waiter_and_taker(
+        &self,
+        snapshot: &Snapshot,
+        stall: &Stall,
+        besides: &[Arc<[u8]>],
+    ) -> Option<[Option<(Identity, f64)>; 2]> {
         let page = rustix::param::page_size() as f64;
         // zmtop waits too, because it reads all other processes.
         let is_in = |sample: &&ProcessSample| {
@@ -446,6 +451,19 @@ impl History {
                 && LimitOf::of(stall.cgroup.as_deref()).covers(&sample.facts.cgroup)
         };
         let rows = snapshot.rows().iter().filter(is_in);
+        let is_besides = |sample: &&ProcessSample| {
+            let path = sample.facts.cgroup.as_ref();
+            path.is_ok_and(|path| besides.iter().any(|above| is_within(path, above)))
+        };
+        let (besides, rows): (Vec<_>, Vec<_>) = rows.partition(is_besides);
+        let faults = |rows: &[&ProcessSample]| {
+            let each = rows.iter().filter_map(|sample| self.get(sample.id)?.change().majflt);
+            each.sum::<f64>()
+        };
+        if faults(&besides) >= MIN_FAULTS && faults(&rows) < MIN_FAULTS {
+            return None;
+        }
+        let rows = rows.into_iter();
         let rows: Vec<_> = rows
             .filter_map(|sample| Some((sample.id, self.get(sample.id)?)))
             .collect();
@@ -462,7 +480,7 @@ impl History {
             }
         };
         let growth = |row: &RowHistory| row.footprint().change_over(SPAN) / SPAN.as_secs_f64();
-        [waiter, most(&growth, MIN_GROWTH)]
+        Some([waiter, most(&growth, MIN_GROWTH)])
     }
 }
 

@@ -124,6 +124,11 @@ fn oldest_below_most(mut kills: Vec<(usize, KillOrigin<'_>)>) -> Option<usize> {
     kills.first().map(|(at, _)| *at)
 }
 
+/// Returns true if a daemon kills for the pressure in a cgroup, which its owner can cause.
+pub fn acts_for_cgroups(daemon: &str) -> bool {
+    daemon.starts_with("systemd-oomd")
+}
+
 impl OomKill {
     /// Returns true if the machine's memory was full, or a daemon found it short.
     pub fn is_of_machine(&self) -> bool {
@@ -150,10 +155,15 @@ impl OomKill {
         }
     }
 
-    /// Returns true if the owner of a cgroup can cause it: a limit was reached, or systemd-oomd acted for the pressure in a cgroup.
+    /// Returns true if a user can cause it: a limit was reached, a memory policy or a cpuset allowed only some NUMA nodes, or
+    /// systemd-oomd acted for the pressure in a cgroup.
     pub fn is_of_cgroup(&self) -> bool {
         let mut daemon = self.daemon.iter();
-        self.cause() == KillCause::Cgroup || daemon.any(|daemon| daemon.name.starts_with("systemd-oomd"))
+        let some_nodes = [Some(Constraint::MemoryPolicy), Some(Constraint::Cpuset)];
+        let mut victim = self.victim.iter();
+        self.cause() == KillCause::Cgroup
+            || victim.any(|victim| some_nodes.contains(&victim.constraint))
+            || daemon.any(|daemon| acts_for_cgroups(&daemon.name))
     }
 }
 

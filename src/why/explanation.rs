@@ -8,7 +8,6 @@ use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::Missing;
 use crate::model::exit::Exit;
-use crate::model::kill::OomKill;
 use crate::model::process::{Facts, Identity};
 use crate::model::reading::Reading;
 use crate::model::taker::Taker;
@@ -210,6 +209,8 @@ pub struct Explanation {
     pub recorded: [SystemTime; 2],
     pub snapshots: u64,
     pub event: Event,
+    /// See [`Self::is_of_machine`].
+    pub(super) of_machine: bool,
     /// The other events, oldest first, and the number of those before that are not listed.
     pub others: Vec<Event>,
     pub more: usize,
@@ -262,10 +263,9 @@ impl Explanation {
         Some((most.saturating_sub(last), now.monotonic.saturating_sub(point.monotonic)))
     }
 
-    /// Returns true unless it is a kill that the owner of a cgroup can cause.
-    pub fn is_of_machine(&self) -> bool {
-        let mut victims = self.victims.iter().map(|victim| &victim.kill.event);
-        self.event.kind != EventKind::Kill || !victims.next().is_some_and(OomKill::is_of_cgroup)
+    /// Returns true unless it is an event that the owner of a cgroup can cause.
+    pub const fn is_of_machine(&self) -> bool {
+        self.of_machine
     }
 
     /// Returns the growth of the memory below the limit that matters, the time that it took, and how much of it the growth of the

@@ -752,6 +752,28 @@ fn a_machine_that_is_only_slow_has_no_victim() {
 }
 
 #[test]
+fn a_stall_of_a_cgroup_hides_no_stall_of_the_machine() {
+    // Tasks of /shop are throttled for most of the time, before, during and after the stall of the machine.
+    let throttled = |(second, mut snapshot): (usize, Snapshot)| {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        let waited = Duration::from_millis(900 * second as u64);
+        (figures.current, figures.high) = (Ok(50 * MIB), Ok(Some(50 * MIB)));
+        figures.reclaimable = Ok(0);
+        (figures.stalled_some, figures.stalled_full) = (Ok(waited), Ok(waited));
+        figures.throttled = Ok(Count(10 * second as u64));
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        snapshot
+    };
+    let snapshots = stalled().chain(calm("boot", 120)).enumerate().map(throttled);
+    let found = explain(snapshots, None).unwrap();
+    assert_eq!(found.event.kind, EventKind::Stall);
+    assert!(found.is_of_machine(), "{}", text(&found));
+    assert!(text(&found).contains("indexer (pid 5) waited most"), "{}", text(&found));
+    let others: Vec<_> = found.others.iter().map(|event| (event.kind, &*event.who)).collect();
+    assert_eq!(others, [(EventKind::Stall, &b"/shop"[..])]);
+}
+
+#[test]
 fn a_process_is_not_left_out_because_of_its_name() {
     let named = stalled().map(|mut snap| {
         let mut rows = snap.rows().to_vec();

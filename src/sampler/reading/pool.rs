@@ -72,6 +72,8 @@ impl<K, W> Job<K, W> {
 pub(crate) enum Priority {
     /// Required for any result. One thread is always kept free for them.
     Urgent,
+    /// Reads of the kernel's own files, which no process can hold up. They are not kept waiting by reads that may never return.
+    Kernel,
     /// Reads that are known to return.
     Known,
     /// Reads that were never tried and may never return.
@@ -430,22 +432,24 @@ impl<K: Copy, W, O> State<K, W, O> {
         if ready(Priority::Urgent) {
             return Some(Priority::Urgent);
         }
-        let others = self.running.iter().filter(|r| r.priority != Priority::Urgent).count();
-        // Keep one thread free for urgent reads.
-        if others + 1 >= self.cap.max(2) {
-            return None;
+        let is_of_kernel = |r: &&Running<K>| r.priority == Priority::Kernel;
+        let of_processes = |r: &&Running<K>| r.priority != Priority::Urgent && !is_of_kernel(r);
+        // Keep one thread free for urgent reads, and for those of the kernel's files, which return soon.
+        if self.running.iter().filter(of_processes).count() + 1 >= self.cap.max(2) {
+            let is_free = ready(Priority::Kernel) && !self.running.iter().any(|r| is_of_kernel(&r));
+            return is_free.then_some(Priority::Kernel);
         }
         let untried = |r: &&Running<K>| matches!(r.priority, Priority::New | Priority::Background);
         // Keep the other threads free for reads that are known to return.
         let full = self.running.iter().filter(untried).count() >= self.max_untried;
         let order = match self.turns % 8 {
-            3 => [Priority::New, Priority::Background, Priority::Known],
-            7 => [Priority::Background, Priority::New, Priority::Known],
-            _ => [Priority::Known, Priority::New, Priority::Background],
+            3 => [Priority::New, Priority::Kernel, Priority::Background, Priority::Known],
+            7 => [Priority::Kernel, Priority::Background, Priority::New, Priority::Known],
+            _ => [Priority::Known, Priority::New, Priority::Kernel, Priority::Background],
         };
         order
             .into_iter()
-            .find(|p| ready(*p) && (*p == Priority::Known || !full))
+            .find(|p| ready(*p) && (matches!(p, Priority::Known | Priority::Kernel) || !full))
     }
 
     fn take(&mut self, number: usize, tid: Pid, now: Duration) -> Option<W> {

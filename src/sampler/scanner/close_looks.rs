@@ -22,9 +22,11 @@ const JVM_INTERVAL: Duration = Duration::from_secs(10);
 const READ_MICROS: u64 = 60;
 /// Reads of a suspected virtual machine without counters after which it counts as none.
 const JVM_TRIES: u32 = 3;
-/// Maximum number of stuck reads of virtual machines; no other is read then. A file system that a process mounts at its `/tmp`
-/// may block a reader for ever.
-const MAX_STUCK: usize = 2;
+/// Maximum number of stuck reads of virtual machines of one user, and of all; no other is read then. A file system that a process
+/// mounts at its `/tmp` may block a reader for ever.
+const MAX_STUCK: [usize; 2] = [2, 32];
+/// Time after which the counters of a virtual machine that ran since are unknown.
+const JVM_HOLD: Duration = Duration::from_secs(60);
 /// Minimum address space that is watched. Smaller ones have no limits that matter, and are many.
 const MIN_ADDRESS_SPACE: u64 = 16 << 20;
 /// Minimum growth of an address space, in bytes, for its limit to be read.
@@ -54,6 +56,7 @@ struct Jvm {
     read_at: Option<Duration>,
     /// Its CPU time when it was last read, in clock ticks.
     cpu: u64,
+    owner: Option<u32>,
     is_reading: bool,
 }
 
@@ -91,16 +94,27 @@ impl CloseLooks {
     }
 
     fn jvm_job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
+        let owner = row.facts.owner_uid().ok();
         let is_stuck =
             |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
-        let may_read = self.jvms.values().filter(is_stuck).count() < MAX_STUCK;
+        let stuck = self.jvms.values().filter(is_stuck);
+        let [of_owner, of_all] = stuck.fold([0, 0], |[own, all], jvm| {
+            [own + usize::from(jvm.owner == owner), all + 1]
+        });
+        let may_read = of_owner < MAX_STUCK[0] && of_all < MAX_STUCK[1];
         let jvm = self.jvms.entry(row.id).or_default();
+        jvm.owner = owner;
         if jvm.exec != row.exec {
             (jvm.exec, jvm.mapping, jvm.tries) = (row.exec, None, 0);
         }
         let is_due = jvm
             .read_at
             .is_none_or(|at| now.saturating_sub(at) >= JVM_INTERVAL && row.stat.cpu_ticks != jvm.cpu);
+        if is_due && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_HOLD) {
+            self.heaps.get(&row.id).is_some_and(Result::is_ok).then(|| {
+                Arc::make_mut(&mut self.heaps).insert(row.id, Err(Missing::TimedOut));
+            });
+        }
         if !may_read || !is_due || jvm.is_reading || jvm.tries >= JVM_TRIES {
             return None;
         }

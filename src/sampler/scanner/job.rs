@@ -74,6 +74,21 @@ impl Read {
     }
 }
 
+impl JobKey {
+    const fn priority(self) -> Priority {
+        match self {
+            Self::Inspected
+            | Self::Accounting(_)
+            | Self::Slab
+            | Self::AllocSites
+            | Self::OomKills
+            | Self::Mounts
+            | Self::Cgroups(_) => Priority::Kernel,
+            _ => Priority::Background,
+        }
+    }
+}
+
 /// Creates a job in the background that applies what `read` returns with `apply`. The expected time in µs was measured
 /// on a laptop.
 pub(super) fn job<T: Send + 'static>(
@@ -86,7 +101,7 @@ pub(super) fn job<T: Send + 'static>(
         let found = read(context, reader);
         Box::new(move |scanner| apply(scanner, found))
     }));
-    Job::new(key, Priority::Background, Duration::from_micros(micros), read)
+    Job::new(key, key.priority(), Duration::from_micros(micros), read)
 }
 
 /// The reads in progress at one moment.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::account::headroom::{is_within, with_ancestors};
 use crate::model::kernel::KernelTables;
-use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim, forget_kills};
+use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim, acts_for_cgroups, forget_kills};
 use crate::model::snapshot::InspectedCgroup;
 use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
@@ -643,7 +643,12 @@ impl OomWatch {
         if self.kills.iter().any(is_known) {
             return;
         }
-        self.counts.add(KillCause::Daemon, 1);
+        let cause = if acts_for_cgroups(name) {
+            KillCause::Cgroup
+        } else {
+            KillCause::Daemon
+        };
+        self.counts.add(cause, 1);
         let mut kills = self.kills.to_vec();
         let of_daemon = kills.iter_mut().rev().filter_map(|kill| {
             let daemon = kill.daemon.as_mut().filter(|daemon| *daemon.name == *name)?;

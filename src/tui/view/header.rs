@@ -725,7 +725,10 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
             let room = usize::from(area.width).saturating_sub(taken).clamp(MIN_TAKER, width);
             let name = match key {
                 RowKey::Part(key) => labels::cut(&key.name(), width),
-                RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
+                RowKey::Group(key) => {
+                    let user = if key.by == GroupBy::User { "user " } else { "" };
+                    format!("{user}{} (all its processes)", labels::group_name(key, width))
+                }
                 RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), room),
             };
             line.text(80, format!("  {name}{pace}"), theme.warning);

@@ -177,6 +177,33 @@ fn a_stat_that_never_comes() {
     });
 }
 
+#[test]
+fn reads_of_the_kernel_go_on_while_as_many_are_stuck_as_may_be() {
+    let tree = ProcTree::new();
+    let vmstat = |kills: u32| tree.system("vmstat", format!("pgfault 1\noom_kill {kills}\n"));
+    vmstat(0);
+    tree.write("dev/kmsg", "6,1,1,-;boot\n");
+    tree.process(1).write();
+    let options = Options {
+        max_stuck: 4,
+        ..tree.options()
+    };
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(&options);
+        scanner.full().await;
+        for pid in 101..=110 {
+            tree.process(pid).write();
+            tree.fifo(pid, "smaps_rollup");
+        }
+        tick_until(&mut scanner, &tree, &[1], |s| s.sampling.stuck == 4).await;
+        let kill = "3,2,55,-;Out of memory: Killed process 7 (hog) total-vm:9kB, anon-rss:8kB, file-rss:0kB\n";
+        tree.write("dev/kmsg", format!("6,1,1,-;boot\n{kill}"));
+        vmstat(1);
+        let found = tick_until(&mut scanner, &tree, &[1], |s| !s.oom_kills.is_empty()).await;
+        assert_eq!(found.oom_kills[0].victim.as_ref().map(|victim| victim.pid), Ok(7));
+    });
+}
+
 /// Every thread that there may be is stuck, the list is late; then it comes.
 #[test]
 fn a_list_that_came_late_holds_up_no_later_one() {

@@ -490,7 +490,10 @@ fn many_dangers_of_one_user_and_of_address_spaces_hide_no_other() {
         assert_eq!(limits[1], &cgroup("/system.slice/db"));
         assert!(matches!(limits[17..], [Limit::AddressSpace(_)]), "{limits:?}");
         // The address space is full first, but concerns no one else.
-        let [shared, address_space] = [history.soonest_danger().unwrap(), history.dangers().last().unwrap()];
+        let [shared, address_space] = [
+            history.shared_dangers().next().unwrap(),
+            history.dangers().last().unwrap(),
+        ];
         assert!(
             address_space.forecast.time() < shared.forecast.time(),
             "{address_space:?}"

@@ -832,3 +832,45 @@ fn without_the_log_the_counters_of_cgroups_tell_the_victim() {
     );
     assert_eq!(told(&unlogged(&shop(), &[9], 1, &[])), [format!("a process: {log}")]);
 }
+
+#[test]
+fn what_filled_the_machine_is_named_also_if_it_is_no_process_or_program() {
+    // The growth of shared memory in no process and of each of 15 programs of a user, in MiB a second, and the end of the text.
+    let cases: [(&str, [u64; 2], &str); 3] = [
+        ("a database", [0, 0], "; 8 db had grown most, +30.0M in 10s"),
+        (
+            "shared memory",
+            [9, 0],
+            "; shared memory and tmpfs had grown most, +90.0M in 10s",
+        ),
+        (
+            "a user",
+            [0, 2],
+            "; user news (all its processes) had grown most, +300M in 10s",
+        ),
+    ];
+    for (name, [shared, each], expected) in cases {
+        let kill = killed(60, 1, 7, "importer", 300, None);
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..=60 {
+            let small = |n: u32| {
+                let sample = holding(20 + n, &format!("w{n}"), "/", 10 + each * second);
+                with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
+            };
+            let mut rows: Vec<_> = (0..15).map(small).collect();
+            rows.extend([holding(7, "importer", "/", 300), holding(8, "db", "/", 50 + 3 * second)]);
+            rows.retain(|row| row.id.pid != 7 || second < 60);
+            let kills = if second < 60 {
+                &[][..]
+            } else {
+                std::slice::from_ref(&kill)
+            };
+            let mut snap = machine(second, rows, kills);
+            snap.system.shmem = Ok((50 + shared * second) * MIB);
+            history.push(&snap);
+        }
+        let found = why(&history);
+        assert!(found.ends_with(expected), "{name}: {found}");
+        assert_eq!(why(&restarted(&history)), found, "{name}");
+    }
+}

@@ -225,3 +225,51 @@ fn a_limit_full_of_page_cache_is_a_stall_only_if_its_pages_are_read_back() {
         assert_eq!(world.told(), want, "{refaults:?}");
     }
 }
+
+#[test]
+fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
+    // The major faults a second of a process in a cgroup that stalls and of one outside of it, and the expected stalls.
+    let own = (Some(&b"/own"[..]), StallKind::Thrash);
+    let cases = [
+        ([2000, 1500], vec![(None, StallKind::Thrash), own]),
+        ([2000, 10], vec![own]),
+    ];
+    for (faults, expected) in cases {
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..20_u64 {
+            let late = second.saturating_sub(10);
+            let [inside, outside] = faults.map(|faults| faults * late);
+            let row = |pid, uid, path, faults| {
+                let mut sample = in_cgroup(with_pss(pid, "reader", 50 * MIB), path);
+                sample.stat.majflt = faults;
+                with_facts(sample, |facts| facts.uid = Ok(uid))
+            };
+            let rows = vec![row(11, 1001, "/own", inside), row(20, 70, "/", outside)];
+            let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), rows);
+            snap.system.mem_total = Ok(1000 * MIB);
+            snap.system.mem_available = Ok(100 * MIB);
+            let waited = Duration::from_millis(500 * late);
+            snap.system.stalled = Ok([waited; 2]);
+            snap.system.pgmajfault = Ok(inside + outside);
+            (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok((inside + outside) * 4096), Ok(0));
+            let figures = CgroupFigures {
+                current: Ok(100 * MIB),
+                reclaimable: Ok(50 * MIB),
+                limit: Ok(Some(100 * MIB)),
+                swap: Ok(0),
+                swap_limit: Ok(None),
+                high: Ok(None),
+                major_faults: Ok(Count(inside)),
+                refaults: Ok(Count(inside)),
+                stalled_some: Ok(waited),
+                stalled_full: Ok(waited),
+                ..CgroupFigures::missing(Missing::Unsupported)
+            };
+            snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+            history.push(&snap);
+        }
+        let stalls = history.stalls().iter();
+        let found: Vec<_> = stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect();
+        assert_eq!(found, expected, "{faults:?}");
+    }
+}
