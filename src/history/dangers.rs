@@ -18,11 +18,11 @@ use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, RowKey};
 use crate::history::most::{LimitOf, fullest, most_of};
 use crate::history::{History, RowHistory};
-use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::SystemSample;
 use crate::model::unit::owned_path;
+use crate::model::{CgroupFigures, Memory};
 use crate::order;
 use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
@@ -554,10 +554,12 @@ impl History {
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
-            // A new process had no memory before.
+            // A new process had no memory before. What it shares since a fork is not new.
             let is_new = self.started_at(sample.id).is_some_and(|at| at >= from);
             let pace = if is_new {
-                pace_of(row.newest_footprint() as f64)
+                let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
+                let own = sample.memory().map_or(u64::MAX, own);
+                pace_of(row.newest_footprint().min(own) as f64)
             } else {
                 pace(row)
             };

@@ -8,8 +8,9 @@ use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
 use zmtop::model::system::{AccountingInputs, MemoryMount};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot, SystemSample};
+use zmtop::units::Units;
 
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts};
 
 /// A process of that program, in a cgroup, with so many MiB of anonymous memory.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
@@ -185,6 +186,32 @@ fn who_fills_the_memory_in_seconds_is_named_at_once() {
     };
     assert_eq!(pid(danger), Some(11));
     assert!(danger.forecast.seconds() < 25.0, "{danger:?}");
+}
+
+#[test]
+fn a_fork_that_shares_its_memory_does_not_take_it() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..=130_u64 {
+        // The importer takes 20 MiB/s. From second 120 on, the database shares its memory with a fork.
+        let mut rows = vec![holding(11, "importer", "/", 100 + 20 * second)];
+        let of_each = if second < 120 { 8000 } else { 4000 };
+        rows.push(holding(10, "database", "/", of_each));
+        if second >= 120 {
+            let mut fork = holding(12, "database", "/", of_each);
+            fork.id.starttime = 12_000;
+            let memory = &mut fork.walk.as_mut().unwrap().memory;
+            (memory.private_dirty, memory.shared_dirty) = (MIB, 8000 * MIB);
+            rows.push(fork);
+        }
+        let mut snap = machine(second, 12_000 - 20 * second, rows);
+        snap.system.uptime = Ok(second as f64);
+        history.push(&snap);
+        assert!(
+            second < 125 || history.dangers().iter().all(|danger| pid(danger) == Some(11)),
+            "{second}"
+        );
+    }
+    assert!(!history.dangers().is_empty());
 }
 
 #[test]
@@ -637,4 +664,43 @@ fn cgroups_whose_limits_allow_more_than_the_machine_has_do_not_hide_its_danger()
     // The memory is full in second 360.
     let found = dangers_of_a_fall(9000, 30, 350, pods);
     assert!(found >= 150, "{found}");
+}
+
+#[test]
+fn a_user_whose_programs_take_the_memory_together_is_named() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..100_u64 {
+        let small = |n: u32| {
+            let sample = holding(20 + n, &format!("w{n}"), "/", 10 + second);
+            with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
+        };
+        let mut rows: Vec<_> = (0..12).map(small).collect();
+        rows.push(holding(10, "db", "/", 50 + 2 * second));
+        let mut snap = machine(second, 2000 - 14 * second, rows);
+        snap.cgroups = Arc::default();
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    assert!(text.contains(": user news +"), "{text}");
+}
+
+#[test]
+fn thousands_of_limits_of_one_user_take_little_memory_and_hide_no_danger() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..90_u64 {
+        let own = (0..3000).map(|n| (format!("/user.slice/user-1001.slice/c{n}"), limited_to(100, 90)));
+        let all = own.chain([("/shop".to_owned(), limited_to(1000, 100 + 8 * second))]);
+        let mut snap = machine(second, 20_000, Vec::new());
+        snap.cgroups = Arc::new(
+            all.map(|(path, figures)| (Arc::from(path.into_bytes()), figures))
+                .collect(),
+        );
+        history.push(&snap);
+    }
+    let found: Vec<_> = history.dangers().iter().map(|danger| &danger.limit).collect();
+    assert_eq!(found, [&cgroup("/shop")]);
+    assert!(history.bytes() < 4 << 20, "{}", history.bytes());
 }
