@@ -45,7 +45,7 @@ pub use group::{
     End, GroupWriter, HEADER, Header, MAX_INCIDENTS, MAX_SNAPSHOTS, NoHeader, START, boot_digest, is_history,
     pack_history, parse_incidents, unpack_history,
 };
-pub use line::{Brief, CHANGES, Incident, IncidentKind, damage};
+pub use line::{Brief, CHANGES, Incident, IncidentKind, damage, leave_out};
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::{Record, schema};

@@ -648,9 +648,7 @@ fn start(program: &Path, file: &Path) {
 
 /// Returns how incidents pin their file; `None` if they do not.
 fn pin_of_incidents(incidents: &[Incident]) -> Option<Pin> {
-    let pinning = incidents
-        .iter()
-        .filter(|incident| !incident.is_minor && !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert));
+    let pinning = incidents.iter().filter(|incident| incident.is_serious());
     pinning
         .map(|incident| {
             if incident.is_of_cgroup {

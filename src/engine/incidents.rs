@@ -11,6 +11,7 @@ use crate::group::RowKey;
 use crate::history::dangers::{Limit, is_short};
 use crate::history::kills::Kill;
 use crate::model::Snapshot;
+use crate::model::unit::owned_path;
 use crate::record::{Incident, IncidentKind};
 use crate::text;
 use crate::units::{self, Units};
@@ -32,6 +33,17 @@ enum Lasting {
     Leak(String),
 }
 
+impl Lasting {
+    /// Returns the owner of its cgroup, as a key.
+    fn owner(&self) -> Box<[u8]> {
+        match self {
+            Self::Danger(limit) => limit.owner(),
+            Self::Stall(Some(path)) => owned_path(path).into(),
+            Self::Stall(None) | Self::Leak(_) => Box::default(),
+        }
+    }
+}
+
 /// Finds the incidents of each snapshot.
 #[derive(Debug, Default)]
 pub struct Incidents {
@@ -50,8 +62,8 @@ impl Incidents {
             return Vec::new();
         };
         let (now, mut found) = (snapshot.monotonic, Vec::new());
-        let mut add = |kind, text, of_cgroup, minor| {
-            let incident = Incident::new(snapshot.time, kind, text);
+        let mut add = |kind, text, of_cgroup, minor, owner: &[u8]| {
+            let incident = Incident::new(snapshot.time, kind, text).owned_by(owner);
             found.push(incident.of_cgroup(of_cgroup).minor(minor));
         };
         if is_short(&snapshot.system) {
@@ -69,7 +81,8 @@ impl Incidents {
             if !self.kills.contains(key) && now.saturating_sub(kill.at) < LULL {
                 let text = kill.text(NAME, Units::Auto);
                 let text = format!("{}: {}", text.who(), text.why());
-                add(IncidentKind::Kill, text, !kill.is_of_machine(was_short), false);
+                let of_cgroup = !kill.is_of_machine(was_short);
+                add(IncidentKind::Kill, text, of_cgroup, false, &kill.owner());
             }
         }
         self.kills = kills.into_iter().map(|(key, _)| key).collect();
@@ -103,16 +116,17 @@ impl Incidents {
                 _ => (false, false),
             };
             let of_cgroup = !of_machine && kind != IncidentKind::Leak;
+            let owner = condition.owner();
             // What becomes serious is reported again, but not what becomes minor.
             let is_known = is_minor && self.lasting.contains_key(&(condition.clone(), false));
             let is_new = self.lasting.insert((condition, is_minor), now).is_none();
             if is_new && !is_known {
-                add(kind, text, of_cgroup, is_minor);
+                add(kind, text, of_cgroup, is_minor, &owner);
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);
         for alert in alerts.iter().filter(|alert| alert.transition == Transition::Fired) {
-            add(IncidentKind::Alert, alert.summary(), false, false);
+            add(IncidentKind::Alert, alert.summary(), false, false, &[]);
         }
         found
     }

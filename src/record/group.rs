@@ -11,7 +11,7 @@
 //! | 4–7 | 96, the length of the rest |
 //! | 8–15 | `zmtopgrp` |
 //! | 16–17 | the version of the container, 1. Readers refuse later versions |
-//! | 18–19 | flags. Bit 0: the group is complete |
+//! | 18–19 | flags. Bit 0: the group is complete. Bit 1: the list of incidents lacks some that are in the lines |
 //! | 20–23 | the number of snapshots |
 //! | 24–31 | the time of the first snapshot, in nanoseconds since 1970 |
 //! | 32–39 | the time of the last one |
@@ -83,7 +83,7 @@ use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
 use super::changes::ChangeWriter;
-use super::line::{Brief, Incident, nanos, sign, time};
+use super::line::{Brief, Incident, leave_out, nanos, sign, time};
 #[cfg(doc)]
 use crate::model::Exit;
 use crate::model::Snapshot;
@@ -98,6 +98,7 @@ const HISTORY: [u8; 8] = *b"zmtophis";
 const INCIDENTS: [u8; 8] = *b"zmtopinc";
 const VERSION: u16 = 1;
 const COMPLETE: u16 = 1;
+const LACKS_INCIDENTS: u16 = 2;
 /// The longest list of incidents that is read, in bytes.
 pub const MAX_INCIDENTS: usize = 1 << 20;
 /// Maximum number of snapshots of a group. More would save little, and a jump reads half a group on average.
@@ -127,6 +128,8 @@ pub struct Header {
     pub available: u64,
     /// The length of the list of incidents in bytes.
     pub incidents: u32,
+    /// The list lacks incidents that the lines have.
+    pub lacks_incidents: bool,
     /// A digest of the boot id; 0 if unknown.
     pub boot: u32,
     /// The highest memory pressure, `some avg10`, in hundredths of a percent.
@@ -169,6 +172,7 @@ impl Header {
             total: 0,
             available: 0,
             incidents: 0,
+            lacks_incidents: false,
             boot,
             pressure: 0,
             peak: 0,
@@ -207,9 +211,10 @@ impl Header {
         bytes[8..16].copy_from_slice(&name);
         let mut put = |at: usize, number: &[u8]| bytes[at..at + number.len()].copy_from_slice(number);
         put(16, &VERSION.to_le_bytes());
-        put(18, &(if self.is_complete { COMPLETE } else { 0 }).to_le_bytes());
         put(68, &self.boot.to_le_bytes());
         if self.is_complete {
+            let lacks = if self.lacks_incidents { LACKS_INCIDENTS } else { 0 };
+            put(18, &(COMPLETE | lacks).to_le_bytes());
             put(20, &self.snapshots.to_le_bytes());
             put(24, &nanos(self.from).to_le_bytes());
             put(32, &nanos(self.to).to_le_bytes());
@@ -245,8 +250,9 @@ impl Header {
         if version != VERSION {
             return Err(NoHeader::Newer(version));
         }
+        let flags = (number(16) >> 16) as u16;
         Ok(Self {
-            is_complete: (number(16) >> 16) as u16 & COMPLETE != 0,
+            is_complete: flags & COMPLETE != 0,
             snapshots: number(20),
             from: time(long(24).cast_signed()),
             to: time(long(32).cast_signed()),
@@ -254,6 +260,7 @@ impl Header {
             total: long(48),
             available: long(56),
             incidents: number(64),
+            lacks_incidents: flags & LACKS_INCIDENTS != 0,
             boot: number(68),
             pressure: number(72),
             peak: long(76),
@@ -407,12 +414,14 @@ impl GroupWriter {
         let mut bytes = group.body.finish()?;
         header.body += bytes.len() as u64;
         header.is_complete = true;
-        if !group.incidents.is_empty() {
-            let list = serde_json::to_vec(&group.incidents)?;
-            if list.len() <= MAX_INCIDENTS {
-                header.incidents = list.len() as u32;
-                bytes.extend(incidents_frame(&list));
-            }
+        let mut incidents = group.incidents;
+        // Each has a comma, or the end of the list.
+        let length = |incident: &Incident| serde_json::to_vec(incident).map_or(usize::MAX, |json| json.len() + 1);
+        header.lacks_incidents = leave_out(&mut incidents, MAX_INCIDENTS - 1, length);
+        if !incidents.is_empty() {
+            let list = serde_json::to_vec(&incidents)?;
+            header.incidents = list.len() as u32;
+            bytes.extend(incidents_frame(&list));
         }
         Ok(Some(End {
             bytes,

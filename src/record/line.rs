@@ -1,6 +1,7 @@
 //! The fields that a recording adds to each line, its incidents and its checksum, and lines that stand for damage.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,10 +11,12 @@ use super::exits::ExitRecord;
 use super::read::Time;
 use super::seconds;
 use crate::model::{Exit, Snapshot};
-use crate::text;
+use crate::{order, text};
 
 /// Maximum length of the text of an incident, and of damage, in characters.
 const MAX_TEXT: usize = 400;
+/// Maximum length of the text of a new incident in bytes. A character may have several combining marks.
+const MAX_TEXT_BYTES: usize = 1024;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -50,6 +53,9 @@ pub struct Incident {
     /// in older recordings.
     #[serde(default, rename = "minor", skip_serializing_if = "is_false")]
     pub is_minor: bool,
+    /// The key of the owner of its cgroup, who can cause any number of such incidents; empty if it is unknown. It is not recorded.
+    #[serde(skip)]
+    owner: Box<[u8]>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -64,13 +70,15 @@ fn short_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 }
 
 impl Incident {
-    pub fn new(at: SystemTime, kind: IncidentKind, text: String) -> Self {
+    pub fn new(at: SystemTime, kind: IncidentKind, mut text: String) -> Self {
+        text.truncate(text::prefix(&text, MAX_TEXT_BYTES).len());
         Self {
             nanos: nanos(at),
             kind,
             text,
             is_of_cgroup: false,
             is_minor: false,
+            owner: Box::default(),
         }
     }
 
@@ -88,9 +96,55 @@ impl Incident {
         self
     }
 
+    /// Returns it with the key of the owner of its cgroup.
+    #[must_use]
+    pub fn owned_by(mut self, owner: &[u8]) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// Returns the key of the owner of its cgroup; empty if it is unknown.
+    pub fn owner(&self) -> &[u8] {
+        &self.owner
+    }
+
+    /// Returns true if it is a reason to keep a file for long.
+    pub const fn is_serious(&self) -> bool {
+        !self.is_minor && !matches!(self.kind, IncidentKind::Leak | IncidentKind::Alert)
+    }
+
     pub fn at(&self) -> SystemTime {
         time(self.nanos)
     }
+}
+
+/// Leaves out incidents until the costs of the others are at most `most`: first those that are not [serious](Incident::is_serious),
+/// then those of cgroups, of the owner with most of them, and last those of the machine; of these, the oldest. Returns true if any was
+/// left out.
+pub fn leave_out(incidents: &mut Vec<Incident>, most: usize, cost: impl Fn(&Incident) -> usize) -> bool {
+    let mut of_owners: HashMap<&[u8], usize> = HashMap::new();
+    let newest_first = incidents.iter().enumerate().rev();
+    let mut places: Vec<_> = newest_first
+        .map(|(at, incident)| {
+            let mut number = 0;
+            if incident.is_serious() && incident.is_of_cgroup {
+                let so_far = of_owners.entry(&incident.owner).or_default();
+                *so_far += 1;
+                number = *so_far;
+            }
+            ((!incident.is_serious(), number), at)
+        })
+        .collect();
+    order::sort_by_key(&mut places, |(place, _)| *place);
+    let mut left = most;
+    let fits = places.iter().map_while(|(_, at)| {
+        left = left.checked_sub(cost(&incidents[*at]))?;
+        Some(*at)
+    });
+    let kept: HashSet<usize> = fits.collect();
+    let mut at = 0..;
+    incidents.retain(|_| at.next().is_some_and(|at| kept.contains(&at)));
+    kept.len() < places.len()
 }
 
 /// The parts of a snapshot that an index needs. They are found in a line without reading the rest.

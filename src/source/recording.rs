@@ -88,11 +88,9 @@ impl Incidents {
         }
     }
 
-    /// Leaves out the first ones, so that at most `most` remain.
+    /// Leaves out the least serious ones, the first ones first, so that at most `most` remain.
     fn keep(&mut self, most: usize) {
-        let surplus = self.list.len().saturating_sub(most);
-        self.is_cut |= surplus > 0;
-        self.list.drain(..surplus);
+        self.is_cut |= record::leave_out(&mut self.list, most, |_| 1);
         self.list.shrink_to(most);
     }
 }
@@ -455,6 +453,7 @@ impl Indexed {
     }
 
     fn add_incidents(&mut self, header: &Header, body: Range<u64>) -> io::Result<()> {
+        self.incidents.is_cut |= header.lacks_incidents;
         if header.incidents == 0 {
             return Ok(());
         }

@@ -507,6 +507,60 @@ fn the_last_of_too_many_incidents_are_known() {
     assert!(last.count() >= 50_000);
 }
 
+#[test]
+fn the_index_of_a_group_with_too_many_incidents_has_the_most_serious_of_each_owner() {
+    let incident = |second: u64, kind, text: &str| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(START + second);
+        Incident::new(at, kind, text.into())
+    };
+    let of_cgroup = |second, owner: &str, text: &str| {
+        let incident = incident(second, IncidentKind::Stall, text);
+        incident.of_cgroup(true).owned_by(owner.as_bytes())
+    };
+    let flood = |second| {
+        (0..2000).map(move |_| {
+            (
+                second,
+                of_cgroup(second, "/user.slice/user-1000.slice", &"y".repeat(300)),
+            )
+        })
+    };
+    let mut incidents: Vec<_> = flood(100).chain(flood(102)).chain(flood(103)).collect();
+    let kill = incident(100, IncidentKind::Kill, "7 importer by the kernel");
+    let of_other = of_cgroup(100, "/system.slice/web.service", "/web stalls");
+    let minor = incident(103, IncidentKind::Danger, "memory is full").minor(true);
+    let leak = incident(103, IncidentKind::Leak, "web leaks");
+    for (at, one) in [(0, &kill), (0, &of_other), (6002, &minor), (6003, &leak)] {
+        let second = if at == 0 { 100 } else { 103 };
+        incidents.insert(at, (second, one.clone()));
+    }
+    let groups = groups();
+    let (_folder, path) = file(&written(&groups, &incidents));
+    let recording = Recording::open(&path).unwrap();
+    let known = recording.incidents();
+    // The owner of a cgroup is not recorded.
+    let texts: Vec<_> = known.iter().map(|incident| &*incident.text).collect();
+    for (one, is_known) in [(&kill, true), (&of_other, true), (&minor, false), (&leak, false)] {
+        assert_eq!(texts.contains(&&*one.text), is_known, "{one:?}");
+    }
+    let newest = known.iter().filter(|incident| incident.at() >= incidents[6000].1.at());
+    assert_eq!(newest.count(), 2000);
+    assert!((2000..5000).contains(&known.len()), "{}", known.len());
+    // Who needs all of them reads the lines.
+    assert!(!recording.has_incidents());
+    incidents.truncate(100);
+    let (_folder, path) = file(&written(&groups, &incidents));
+    let recording = Recording::open(&path).unwrap();
+    assert!(recording.has_incidents());
+    assert_eq!(recording.incidents().len(), 100);
+}
+
+#[test]
+fn the_text_of_an_incident_has_at_most_a_kibibyte() {
+    let text = Incident::new(SystemTime::UNIX_EPOCH, IncidentKind::Kill, "€".repeat(400)).text;
+    assert_eq!(text, "€".repeat(341));
+}
+
 /// Overwrites bytes of a header, and corrects its checksum.
 fn set(bytes: &mut [u8], header: usize, at: usize, value: &[u8]) {
     bytes[header + at..header + at + value.len()].copy_from_slice(value);
