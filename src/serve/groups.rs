@@ -257,6 +257,8 @@ pub(super) struct FaultCounters {
 impl FaultCounters {
     /// Number of snapshots after which ended groups are forgotten. If they come back before, their counters continue.
     const CLEAN_UP_INTERVAL: u64 = 600;
+    /// Number of names beside two of each process at which they are forgotten earlier: processes can rename themselves in each snapshot.
+    const MAX_ENDED: usize = 1024;
 
     pub(super) fn new(by: GroupBy, started: SystemTime) -> Self {
         Self {
@@ -292,9 +294,11 @@ impl FaultCounters {
         }
         self.tick = Some(snapshot.tick);
         self.pushed += 1;
-        if self.pushed.is_multiple_of(Self::CLEAN_UP_INTERVAL) {
+        let are_many = self.groups.len() > 2 * rows.len() + Self::MAX_ENDED;
+        if are_many || self.pushed.is_multiple_of(Self::CLEAN_UP_INTERVAL) {
             let living: HashSet<_> = rows.iter().filter_map(|row| names.name_of(row, self.by)).collect();
             self.groups.retain(|name, _| living.contains(&**name));
+            self.groups.shrink_to(2 * self.groups.len());
         }
     }
 

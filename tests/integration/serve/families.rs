@@ -171,6 +171,29 @@ fn groups_that_ended_have_no_series() {
 }
 
 #[test]
+fn names_of_programs_that_rename_themselves_are_soon_forgotten() {
+    let faulting = |pid, major| {
+        let mut sample = sized(pid, "/bin/a", 1);
+        sample.stat.majflt = major;
+        sample
+    };
+    let of_a = |families: &[Family]| value(families, "zmtop_major_faults", "a");
+    // Each of so many processes has another name in each snapshot.
+    for (renaming, kept) in [(2, Some(7.0)), (200, Some(0.0))] {
+        let mut exported = Exported::new(10);
+        exported.after(0, vec![faulting(1, 10)]);
+        assert_eq!(of_a(&exported.after(1, vec![faulting(1, 17)])), Some(7.0));
+        for tick in 0..20 {
+            let rows = (0..renaming).map(|n| sized(100 + n, &format!("/bin/x{tick}-{n}"), 1));
+            exported.after(1, rows.collect());
+        }
+        // A name that is known goes on with its counters. Another one has no series yet.
+        exported.after(1, vec![faulting(2, 3)]);
+        assert_eq!(of_a(&exported.after(60, vec![faulting(2, 3)])), kept, "{renaming}");
+    }
+}
+
+#[test]
 fn faults_go_on_while_processes_come_and_go() {
     let mut exported = Exported::new(10);
     let faulting = |pid, major| {
