@@ -9,6 +9,7 @@
 
 mod incidents;
 mod last_words;
+mod quota;
 mod sampled;
 mod takers;
 

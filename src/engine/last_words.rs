@@ -1,26 +1,29 @@
 //! Last words: lines for the kernel's log, which may be all that is left of a machine.
 //!
 //! A line is due when a limit is less than a minute ahead, when tasks begin to wait for memory, and when a process is killed. It
-//! names the process that takes the memory, its size and how fast it grows. Pure: [`recorder`](crate::recorder) writes the lines.
+//! names the process that takes the memory, its size and how fast it grows. What concerns the machine comes first.
+//! Pure: [`recorder`](crate::recorder) writes the lines.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
 use super::incidents::{NAME, name};
+use super::quota::has_room;
 use crate::group::RowKey;
-use crate::history::dangers::Limit;
+use crate::history::dangers::{Limit, MACHINE};
 use crate::model::Snapshot;
+use crate::model::unit::owned_path;
 use crate::record::{Incident, IncidentKind};
-use crate::text;
 use crate::units::{self, Units};
+use crate::{order, text};
 
 /// A limit that is nearer is worth a line.
 const URGENT: Duration = Duration::from_secs(60);
 /// A condition that was away for a shorter time gets no further line.
 const LULL: Duration = Duration::from_secs(60);
-/// Maximum number of lines in [`PERIOD`]. The kernel's own limit is 10 in 5 s.
+/// Maximum number of lines in [`PERIOD`], of which half are only for the machine. The kernel's own limit is 10 in 5 s.
 const LINES: usize = 6;
 const PERIOD: Duration = Duration::from_secs(60);
 
@@ -36,8 +39,8 @@ enum Topic {
 pub struct LastWords {
     /// The time at which each condition was last true.
     lasting: BTreeMap<Topic, Duration>,
-    /// The time at which the last lines were due.
-    said: VecDeque<Duration>,
+    /// The times at which the last lines were due, and the owners of what they are about.
+    said: Vec<(Duration, Box<[u8]>)>,
     /// Kills without a line since the last one with a line.
     unsaid: usize,
 }
@@ -52,9 +55,12 @@ impl LastWords {
             return Vec::new();
         };
         let now = snapshot.monotonic;
-        let mut due = Vec::new();
+        let mut due: Vec<(Box<[u8]>, bool, String)> = Vec::new();
         let kills = incidents.iter().filter(|incident| incident.kind == IncidentKind::Kill);
-        due.extend(kills.map(|kill| (true, format!("killed {}", kill.text))));
+        due.extend(kills.map(|kill| {
+            let owner = if kill.is_of_cgroup { kill.owner() } else { MACHINE };
+            (owner.into(), true, format!("killed {}", kill.text))
+        }));
         for danger in state.history.shared_dangers() {
             if danger.forecast.time() < URGENT && self.begins(Topic::Danger(danger.limit.clone()), now) {
                 let taker = danger.taker.as_ref().map_or_else(
@@ -62,7 +68,8 @@ impl LastWords {
                     |(key, pace)| growing(key, *pace, state, snapshot),
                 );
                 let (limit, note) = danger.limit_text(snapshot, NAME, Units::Auto);
-                due.push((false, format!("{limit} at this pace{note}: {taker}")));
+                let text = format!("{limit} at this pace{note}: {taker}");
+                due.push((danger.limit.owner(), false, text));
             }
         }
         for stall in state.history.stalls() {
@@ -72,20 +79,20 @@ impl LastWords {
                 });
                 let name = |id| snapshot.name_of_process(id);
                 let text = stall.text(snapshot, name, NAME, Units::Auto).line();
-                due.push((false, text + &taker));
+                let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
+                due.push((owner.into(), false, text + &taker));
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);
-        while self.said.front().is_some_and(|at| now.saturating_sub(*at) >= PERIOD) {
-            self.said.pop_front();
-        }
+        self.said.retain(|(at, _)| now.saturating_sub(*at) < PERIOD);
+        order::sort_by_key(&mut due, |(owner, ..)| **owner != *MACHINE);
         let mut lines = Vec::new();
-        for (is_kill, text) in due {
-            if self.said.len() == LINES {
+        for (owner, is_kill, text) in due {
+            if !has_room(self.said.iter().map(|(_, owner)| &**owner), &owner, LINES) {
                 self.unsaid += usize::from(is_kill);
                 continue;
             }
-            self.said.push_back(now);
+            self.said.push((now, owner));
             let more = match std::mem::take(&mut self.unsaid) {
                 0 => String::new(),
                 more => format!("; {more} more kills before"),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::State;
+use super::quota::has_room;
 use crate::call_tree::{KeptBy, frame_text};
 use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::{Danger, Limit};
@@ -18,7 +19,7 @@ const NEAR: Duration = Duration::from_secs(120);
 /// A danger that was away for a shorter time gets no further look, and a process that was looked at within it neither, unless it
 /// has doubled.
 const LULL: Duration = Duration::from_secs(60);
-/// Maximum number of looks in [`PERIOD`].
+/// Maximum number of looks in [`PERIOD`], of which half are only for the machine's limit.
 const MOST: usize = 4;
 const PERIOD: Duration = Duration::from_secs(600);
 
@@ -43,6 +44,8 @@ struct Near {
 struct Look {
     id: Identity,
     at: Duration,
+    /// The [owner](Limit::owner) of the limit.
+    owner: Box<[u8]>,
     /// The footprint of the process, in bytes; `None` if unknown.
     held: Option<u64>,
 }
@@ -71,7 +74,8 @@ impl Takers {
                 is_looked_at: false,
             });
             near.last = now;
-            if self.looks.len() >= MOST {
+            let owner = danger.limit.owner();
+            if !has_room(self.looks.iter().map(|look| &*look.owner), &owner, MOST) {
                 continue;
             }
             // It may not be known yet which process it is.
@@ -86,7 +90,12 @@ impl Takers {
             if !(is_new || has_doubled) {
                 continue;
             }
-            self.looks.push(Look { id, at: now, held });
+            self.looks.push(Look {
+                id,
+                at: now,
+                owner,
+                held,
+            });
             chosen.extend(snapshot.row(id).map(|row| Suspicion {
                 id,
                 comm: row.facts.comm.clone(),

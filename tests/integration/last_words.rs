@@ -192,6 +192,38 @@ fn many_kills_are_few_lines() {
 }
 
 #[test]
+fn many_kills_at_the_limits_of_cgroups_hide_no_danger_to_the_machine() {
+    // One each second, in turn of one user and of two.
+    for (owners, most) in [(1, 2), (2, 3)] {
+        let kill = |second: u64| {
+            let user = 1000 + second % owners;
+            let limit = format!("/user.slice/user-{user}.slice/run-{second}.scope");
+            killed(
+                1000 + second,
+                second,
+                10_000 + second as u32,
+                "worker",
+                10,
+                Some(&limit),
+            )
+        };
+        let snapshots = (0..450).map(|second| {
+            let kills: Vec<_> = (370..=second).map(kill).collect();
+            let rows = vec![holding(7, "/usr/bin/importer", 50 + 2 * second), holding(8, "idle", 40)];
+            machine(second, rows, &kills)
+        });
+        let said = said(snapshots);
+        let of_machine = said.iter().filter(|(_, line)| line.starts_with("memory is full in "));
+        assert_eq!(of_machine.count(), 1, "{said:?}");
+        let first = said[0].0;
+        let of_kills = said
+            .iter()
+            .filter(|(second, line)| line.starts_with("killed ") && *second < first + 60);
+        assert_eq!(of_kills.count(), most, "{said:?}");
+    }
+}
+
+#[test]
 fn each_line_is_one_write_with_a_priority() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kmsg");

@@ -140,6 +140,32 @@ fn a_new_danger_gets_a_new_look_and_a_flickering_one_does_not() {
 }
 
 #[test]
+fn many_limits_of_one_user_hide_no_danger_to_the_machine() {
+    let path = |pid: u32| format!("/user.slice/user-1000.slice/{pid}.scope");
+    let snapshots = (0..300_u64).map(|second| {
+        // Four of them nearly reach their limits, and then one process takes the rest of the machine.
+        let used = 20 + second.min(90);
+        let mut rows: Vec<_> = (11..15).map(|pid| holding(pid, "small", &path(pid), used)).collect();
+        rows.push(holding(20, "importer", "/other", 20 + 3 * second.saturating_sub(120)));
+        let mut snap = Arc::unwrap_or_clone(machine(second, 5000, rows));
+        let shop = *snap.cgroups.values().next().unwrap();
+        let limited = (11..15).map(|pid| {
+            let figures = CgroupFigures {
+                current: Ok(used * MIB),
+                limit: Ok(Some(120 * MIB)),
+                ..shop
+            };
+            (Arc::from(path(pid).as_bytes()), figures)
+        });
+        snap.cgroups = Arc::new(limited.collect());
+        Arc::new(snap)
+    });
+    let found = pids(&looks(&mut new_state(), snapshots));
+    let of_user = found.iter().filter(|pid| **pid < 20).count();
+    assert_eq!((of_user, found.contains(&20)), (2, true), "{found:?}");
+}
+
+#[test]
 fn of_a_program_the_process_with_most_memory_is_looked_at() {
     // Each of them takes too little to be the one.
     let rows = |second: u64| {
