@@ -36,13 +36,13 @@ use crate::config::settings::{RecordSettings, Retention};
 use crate::config::state;
 use crate::model::{Exits, Missing, Snapshot};
 use crate::own;
-use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest};
+use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest, leave_out};
 use crate::source::Recording;
 use crate::text;
 
 /// Maximum number of snapshots that wait for a slow disk.
 const QUEUE: usize = 8;
-/// Maximum number of incidents of lost snapshots that are recorded later.
+/// Maximum number of incidents of lost snapshots that are recorded later: the most serious ones.
 const MOST_LOST: usize = 100;
 /// Time between attempts while the disk fails.
 const RETRY: Duration = Duration::from_secs(10);
@@ -255,7 +255,7 @@ impl Lost {
     }
 
     fn keep(&mut self, snapshot: &Snapshot, mut incidents: Vec<Incident>) {
-        incidents.truncate(MOST_LOST);
+        leave_out(&mut incidents, MOST_LOST, |_| 1);
         self.0 = Some((Arc::clone(&snapshot.exits), incidents));
     }
 }

@@ -216,6 +216,37 @@ fn a_restart_keeps_what_pinned_a_file() {
 }
 
 #[test]
+fn of_the_incidents_of_snapshots_that_were_lost_the_most_serious_are_kept() {
+    let (dir, mut writer) = folder();
+    let kill = |snapshot: &Snapshot, who: &str| Incident::new(snapshot.time, IncidentKind::Kill, who.into());
+    let of_cgroup = |snapshot: &Snapshot, who, owner: &str| {
+        let kill = kill(snapshot, who);
+        kill.of_cgroup(true).owned_by(owner.as_bytes())
+    };
+    // No snapshot is recorded until its boot is known.
+    let lost = |seconds| Snapshot {
+        boot_id: Err(Missing::Pending),
+        ..at(seconds)
+    };
+    let first = lost(0);
+    let flood = (0..150).map(|_| of_cgroup(&first, "flood", "/user.slice/user-1000.slice"));
+    let leak = Incident::new(first.time, IncidentKind::Leak, "leak".into());
+    let others = [of_cgroup(&first, "other", "/system.slice/web.service"), leak];
+    let incidents: Vec<_> = others.into_iter().chain(flood).collect();
+    writer.record(&Arc::new(first), &incidents);
+    let second = lost(1);
+    let of_machine = kill(&second, "machine");
+    writer.record(&Arc::new(second), &[of_machine]);
+    record(&mut writer, at(2), &[]);
+    writer.close();
+    assert_eq!(names(&dir), ["20261124T120002Z.pinned.zmrec"]);
+    let recording = Recording::open(dir.path()).unwrap();
+    let known = recording.incidents();
+    let count = |who: &str| known.iter().filter(|incident| incident.text == who).count();
+    assert_eq!(["machine", "other", "flood", "leak"].map(count), [1, 1, 98, 0]);
+}
+
+#[test]
 fn a_minor_incident_pins_nothing() {
     let (dir, mut writer) = folder();
     let snapshot = Arc::new(at(0));
