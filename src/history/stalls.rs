@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{Room, is_within};
-use crate::history::dangers::is_short;
+use crate::history::dangers::{MACHINE, is_short};
 use crate::history::most::{LimitOf, most};
 use crate::history::{History, RowHistory};
 use crate::model::cgroup::Count;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::unit::owned_path;
 use crate::order;
 use crate::units::{self, Units};
 
@@ -49,6 +50,8 @@ const AT_LIMIT: f64 = 0.875;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
 
+/// Maximum number of stalls.
+const MAX_STALLS: usize = 32;
 /// Maximum number of stalls whose beginning is remembered.
 const MAX_BEGUN: usize = 32;
 
@@ -349,7 +352,7 @@ impl History {
         let found = self.stall_watch.push(snapshot, self.danger_watch.rooms());
         let inner: Vec<_> = found.iter().filter_map(|(stall, _)| stall.cgroup.clone()).collect();
         let mut stalls = Vec::new();
-        for (mut stall, waiting) in found {
+        for (mut stall, waiting) in chosen(found) {
             if stall.cgroup.is_none() {
                 match self.whose(snapshot, &stall, &waiting) {
                     Whose::Machine => {}
@@ -482,6 +485,22 @@ impl History {
         let growth = |row: &RowHistory| row.footprint().change_over(SPAN) / SPAN.as_secs_f64();
         Some([waiter, most(&growth, MIN_GROWTH)])
     }
+}
+
+/// Chooses at most [`MAX_STALLS`]: the machine's, then in turns of the owners of cgroups those that began first, so that they stay chosen. A
+/// user may have any number of cgroups, and each stall needs a search of all processes.
+fn chosen(mut found: Vec<(Stall, Waiting)>) -> impl Iterator<Item = (Stall, Waiting)> {
+    order::sort_by_key(&mut found, |(stall, _)| stall.since);
+    let mut of_owners: HashMap<Box<[u8]>, usize> = HashMap::new();
+    let numbered = found.into_iter().map(|(stall, waiting)| {
+        let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
+        let number = of_owners.entry(owner.into()).or_default();
+        *number += 1;
+        ((stall.cgroup.is_some(), *number), (stall, waiting))
+    });
+    let mut numbered: Vec<_> = numbered.collect();
+    order::sort_by_key(&mut numbered, |(place, _)| *place);
+    numbered.into_iter().take(MAX_STALLS).map(|(_, one)| one)
 }
 
 /// Returns true if a cgroup uses nearly all that its limit allows, pages of files included.

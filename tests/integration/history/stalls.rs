@@ -273,3 +273,45 @@ fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
         assert_eq!(found, expected, "{faults:?}");
     }
 }
+
+#[test]
+fn many_stalls_of_one_user_hide_neither_the_machines_nor_those_of_others() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..12_u64 {
+        let mut waiter = in_cgroup(with_pss(10, "still", MIB), "/");
+        waiter.stat.majflt = second * 2000;
+        let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), vec![waiter]);
+        snap.system.mem_total = Ok(1000 * MIB);
+        snap.system.mem_available = Ok(100 * MIB);
+        snap.system.stalled = Ok([Duration::from_millis(second * 500); 2]);
+        snap.system.pgmajfault = Ok(second * 2000);
+        (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok(second * 2000 * 4096), Ok(0));
+        let throttled = |seconds: u64| {
+            let waited = Ok(Duration::from_millis(seconds * 700));
+            CgroupFigures {
+                current: Ok(50 * MIB),
+                reclaimable: Ok(0),
+                limit: Ok(None),
+                swap: Ok(0),
+                swap_limit: Ok(None),
+                high: Ok(Some(50 * MIB)),
+                stalled_some: waited,
+                stalled_full: waited,
+                ..CgroupFigures::missing(Missing::Unsupported)
+            }
+        };
+        let own = |number: u32| format!("/user.slice/user-1000.slice/{number}.scope");
+        let of_user = (0..500).map(|number| (own(number), throttled(second)));
+        // It stalls later.
+        let web = ("/web.slice/web.service".to_owned(), throttled(second.saturating_sub(3)));
+        let all = of_user.chain([web]);
+        snap.cgroups = Arc::new(
+            all.map(|(path, figures)| (Arc::from(path.as_bytes()), figures))
+                .collect(),
+        );
+        history.push(&snap);
+    }
+    let paths: Vec<_> = history.stalls().iter().map(|stall| stall.cgroup.as_deref()).collect();
+    assert_eq!((paths.len(), paths[0]), (32, None), "{paths:?}");
+    assert!(paths.contains(&Some(b"/web.slice/web.service")), "{paths:?}");
+}
