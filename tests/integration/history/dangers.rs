@@ -193,9 +193,9 @@ fn a_fork_that_shares_its_memory_does_not_take_it() {
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..=130_u64 {
         // The importer takes 20 MiB/s. From second 120 on, the database shares its memory with a fork.
-        let mut rows = vec![holding(11, "importer", "/", 100 + 20 * second)];
         let of_each = if second < 120 { 8000 } else { 4000 };
-        rows.push(holding(10, "database", "/", of_each));
+        let importer = holding(11, "importer", "/", 100 + 20 * second);
+        let mut rows = vec![holding(10, "database", "/", of_each), importer];
         if second >= 120 {
             let mut fork = holding(12, "database", "/", of_each);
             fork.id.starttime = 12_000;
@@ -674,8 +674,8 @@ fn a_user_whose_programs_take_the_memory_together_is_named() {
             let sample = holding(20 + n, &format!("w{n}"), "/", 10 + second);
             with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
         };
-        let mut rows: Vec<_> = (0..12).map(small).collect();
-        rows.push(holding(10, "db", "/", 50 + 2 * second));
+        let db = holding(10, "db", "/", 50 + 2 * second);
+        let rows = [db].into_iter().chain((0..12).map(small)).collect();
         let mut snap = machine(second, 2000 - 14 * second, rows);
         snap.cgroups = Arc::default();
         history.push(&snap);

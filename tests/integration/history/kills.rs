@@ -857,8 +857,8 @@ fn what_filled_the_machine_is_named_also_if_it_is_no_process_or_program() {
                 let sample = holding(20 + n, &format!("w{n}"), "/", 10 + each * second);
                 with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
             };
-            let mut rows: Vec<_> = (0..15).map(small).collect();
-            rows.extend([holding(7, "importer", "/", 300), holding(8, "db", "/", 50 + 3 * second)]);
+            let large = [holding(7, "importer", "/", 300), holding(8, "db", "/", 50 + 3 * second)];
+            let mut rows: Vec<_> = large.into_iter().chain((0..15).map(small)).collect();
             rows.retain(|row| row.id.pid != 7 || second < 60);
             let kills = if second < 60 {
                 &[][..]

@@ -181,7 +181,7 @@ fn a_kill_ends_it_at_once() {
 #[test]
 fn memory_that_is_free_for_a_second_now_and_then_does_not_end_it() {
     for free in [60.0, 200.0] {
-        let left = |second: f64| (6000.0 - 10.0 * second + if second % 20.0 == 19.0 { free } else { 0.0 }) * MIB;
+        let left = |second: f64| (6000.0 - 10.0 * second + if second % 20.0 >= 19.0 { free } else { 0.0 }) * MIB;
         let told = told(560, left);
         let number = told[150..].iter().flatten().count();
         assert!(number >= 350, "{free}: {number} of 410");
