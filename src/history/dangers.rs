@@ -39,6 +39,8 @@ const MAX_OF_OWNER: usize = 16;
 /// Maximum number of cgroups whose limits are watched, those with the largest share of it in use; of more, maximum number of one owner.
 const MAX_LIMITS: usize = 1024;
 const MAX_LIMITS_OF_OWNER: usize = 64;
+/// Multiple of its growth by which a cgroup may grow further, up to its limit.
+const FURTHER: u64 = 4;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of that process is measured.
@@ -317,19 +319,24 @@ impl Tree {
         Self { nodes, outermost }
     }
 
-    /// Returns the digests of the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. Their
-    /// limits may allow more than that together: those that were `known` before come first, then those that leave least.
-    fn stopping(&self, of: &[usize], left: u64, known: &Watched) -> Vec<u64> {
-        let key = |number: usize| {
-            let node = &self.nodes[number];
-            Reverse((known.known(node.digest).is_none(), node.left, number))
+    /// Returns the digests of the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. If
+    /// those that grow may use more than that together, the ones that leave least come first.
+    fn stopping(&self, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Vec<u64> {
+        let key = |number: usize| Reverse((self.nodes[number].left, number));
+        let needed = |node: &Node| {
+            let (now, known) = (used.get(&node.digest), watched.known(node.digest));
+            let grown = now
+                .zip(known)
+                .map_or(0, |(now, known)| now.bytes.saturating_sub(known.used));
+            node.left.min(grown.saturating_mul(FURTHER))
         };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Vec::new(), left);
-        while let Some(Reverse((_, _, number))) = open.pop() {
+        while let Some(Reverse((_, number))) = open.pop() {
             let node = &self.nodes[number];
-            if node.left < left && node.left <= rest {
-                rest -= node.left;
+            let needed = needed(node);
+            if node.left < left && needed <= rest {
+                rest -= needed;
                 found.push(node.digest);
             } else {
                 open.extend(node.below.iter().copied().map(key));
@@ -384,14 +391,14 @@ impl DangerWatch {
         });
         if let Some(left) = machine {
             let watched = self.limits.entry(Limit::Machine).or_default();
-            let stopping = tree.stopping(&tree.outermost, left, watched);
+            let stopping = tree.stopping(&tree.outermost, left, watched, used);
             watched.push(now, left, stopping, &before, used);
         }
         let mut nearest = HashSet::new();
         let all = tree.nodes.iter().zip(rooms);
         for (node, (path, room)) in all.filter(|(_, (path, _))| is_kept(path)) {
             let watched = self.limits.entry(limit((path, room))).or_default();
-            let stopping = tree.stopping(&node.below, room.left, watched);
+            let stopping = tree.stopping(&node.below, room.left, watched, used);
             watched.push(now, room.left, stopping, &before, used);
             // If the machine or a cgroup above is full first, that is the danger.
             if node.left_above.min(machine.unwrap_or(u64::MAX)) >= room.left {

@@ -72,7 +72,8 @@ impl<K, W> Job<K, W> {
 pub(crate) enum Priority {
     /// Required for any result. One thread is always kept free for them.
     Urgent,
-    /// Reads of the kernel's own files, which no process can hold up. They are not kept waiting by reads that may never return.
+    /// Reads that no process can hold up: of the kernel's own files, and of those of a process that need no lock of its memory. Reads
+    /// that may never return do not keep them waiting.
     Kernel,
     /// Reads that are known to return.
     Known,
@@ -432,12 +433,11 @@ impl<K: Copy, W, O> State<K, W, O> {
         if ready(Priority::Urgent) {
             return Some(Priority::Urgent);
         }
-        let is_of_kernel = |r: &&Running<K>| r.priority == Priority::Kernel;
-        let of_processes = |r: &&Running<K>| r.priority != Priority::Urgent && !is_of_kernel(r);
+        let of_kernel = self.running.iter().filter(|r| r.priority == Priority::Kernel).count();
+        let of_processes = |r: &&Running<K>| !matches!(r.priority, Priority::Urgent | Priority::Kernel);
         // Keep one thread free for urgent reads, and for those of the kernel's files, which return soon.
         if self.running.iter().filter(of_processes).count() + 1 >= self.cap.max(2) {
-            let is_free = ready(Priority::Kernel) && !self.running.iter().any(|r| is_of_kernel(&r));
-            return is_free.then_some(Priority::Kernel);
+            return (ready(Priority::Kernel) && of_kernel == 0).then_some(Priority::Kernel);
         }
         let untried = |r: &&Running<K>| matches!(r.priority, Priority::New | Priority::Background);
         // Keep the other threads free for reads that are known to return.
@@ -447,9 +447,12 @@ impl<K: Copy, W, O> State<K, W, O> {
             7 => [Priority::Kernel, Priority::Background, Priority::New, Priority::Known],
             _ => [Priority::Known, Priority::New, Priority::Kernel, Priority::Background],
         };
-        order
-            .into_iter()
-            .find(|p| ready(*p) && (matches!(p, Priority::Known | Priority::Kernel) || !full))
+        let may_start = |p: &Priority| match p {
+            Priority::Known => true,
+            Priority::Kernel => of_kernel < self.cap.div_ceil(2),
+            _ => !full,
+        };
+        order.into_iter().find(|p| ready(*p) && may_start(p))
     }
 
     fn take(&mut self, number: usize, tid: Pid, now: Duration) -> Option<W> {

@@ -83,7 +83,9 @@ impl JobKey {
             | Self::AllocSites
             | Self::OomKills
             | Self::Mounts
-            | Self::Cgroups(_) => Priority::Kernel,
+            | Self::Cgroups(_)
+            | Self::Facts(_)
+            | Self::Members(_) => Priority::Kernel,
             _ => Priority::Background,
         }
     }

@@ -201,6 +201,10 @@ fn reads_of_the_kernel_go_on_while_as_many_are_stuck_as_may_be() {
         vmstat(1);
         let found = tick_until(&mut scanner, &tree, &[1], |s| !s.oom_kills.is_empty()).await;
         assert_eq!(found.oom_kills[0].victim.as_ref().map(|victim| victim.pid), Ok(7));
+        // The user and the cgroup of a new process are known, too.
+        tree.process(120).write();
+        let is_known = |s: &Snapshot| s.rows().iter().any(|row| row.id.pid == 120 && row.facts.uid == Ok(0));
+        tick_until(&mut scanner, &tree, &[1], is_known).await;
     });
 }
 
