@@ -188,7 +188,7 @@ struct Watched {
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
     digest: u64,
-    /// The memory that it used when it was first among them.
+    /// The least memory that it used since it is among them.
     used: u64,
     /// Its limits then. If they are raised, its growth since then was not stopped.
     ceilings: [u64; 2],
@@ -227,23 +227,23 @@ impl Watched {
                 *sum = sum.saturating_add(by);
             }
         }
-        let mut nearer = 0_i64;
+        let mut nearer = 0_u64;
         let found = stopping.into_iter().filter_map(|digest| {
             let now = used.get(&digest)?;
             let is_raised = |known: &&Stopping| known.ceilings.iter().zip(now.ceilings).any(|(then, now)| now > *then);
             let known = self.known(digest).filter(|known| !is_raised(known));
-            let first = known.copied().unwrap_or(Stopping {
+            let least = known.map_or(now.bytes, |known| known.used.min(now.bytes));
+            nearer = nearer.saturating_add(now.bytes - least);
+            Some(Stopping {
                 digest,
-                used: now.bytes,
-                ceilings: now.ceilings,
-            });
-            nearer = nearer.saturating_add(now.bytes.cast_signed().saturating_sub(first.used.cast_signed()));
-            Some(first)
+                used: least,
+                ceilings: known.map_or(now.ceilings, |known| known.ceilings),
+            })
         });
         let mut found: Vec<_> = found.collect();
         found.sort_unstable_by_key(|one| one.digest);
         (self.left, self.stopping) = (left, found);
-        self.countdown.push(now, left.saturating_add_signed(nearer));
+        self.countdown.push(now, left.saturating_add(nearer));
         // The memory of a killed process is free at one moment and uncharged at another. An owner that frees much again and again must
         // not end the danger each time.
         self.freed.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);

@@ -724,3 +724,30 @@ fn thousands_of_limits_of_one_user_take_little_memory_and_hide_no_danger() {
     assert_eq!(found, [&cgroup("/shop")]);
     assert!(history.bytes() < 4 << 20, "{}", history.bytes());
 }
+
+#[test]
+fn cgroups_that_are_emptied_and_filled_neither_make_nor_hide_a_danger_of_the_machine() {
+    // One after the other is full and then empty, with a low limit.
+    let emptied = |second: u64, snap: &mut Snapshot| {
+        let own = |n: u64| {
+            let is_full = second == 10 + 2 * n;
+            let figures = if is_full {
+                limited_to(1508, 1500)
+            } else {
+                limited_to(8, 0)
+            };
+            (Arc::from(format!("/own/{n}").into_bytes()), figures)
+        };
+        let known = (0..16).filter(|n| second >= 10 + 2 * n);
+        snap.cgroups = Arc::new(known.map(own).collect());
+        if (10..=40).contains(&second) && second.is_multiple_of(2) {
+            1500
+        } else {
+            0
+        }
+    };
+    assert_eq!(dangers_of_a_fall(20_000, 0, 200, emptied), 0);
+    let calm = dangers_of_a_surge(20_000, |_, _| 0);
+    let found = dangers_of_a_surge(20_000, emptied);
+    assert!(found + 3 >= calm, "{found} of {calm}");
+}
