@@ -97,3 +97,30 @@ fn the_limit_of_an_address_space_is_read_while_it_grows() {
     program.wait().unwrap();
     assert_eq!(found.map(|(_, limit)| limit), Some(2_000_000 << 10));
 }
+
+#[test]
+fn virtual_machines_of_a_user_that_never_answer_do_not_stop_the_reads_of_others() {
+    if !long() {
+        return;
+    }
+    let tree = ProcTree::new();
+    for pid in 2..=4 {
+        tree.process(pid).uid(1001).comm("java").write();
+        symlink("/opt/jdk/bin/java", tree.file(pid, "exe")).unwrap();
+        tree.fifo(pid, "maps");
+    }
+    let mut scanner = Scanner::new(&tree.options());
+    // Reads count as stuck after ten seconds.
+    for _ in 0..3 {
+        tick_until(&mut scanner, |_| false);
+    }
+    tree.process(9).space(1 << 30).uid(70).comm("java").write();
+    symlink("/opt/jdk/bin/java", tree.file(9, "exe")).unwrap();
+    let directory = tree.file(9, "root/tmp/hsperfdata_a");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("1"), file(true, PARALLEL)).unwrap();
+    let counters = "7f00-7f08 rw-s 00000000 fd:00 123                  /tmp/hsperfdata_a/1\n";
+    std::fs::write(tree.file(9, "maps"), counters).unwrap();
+    let snapshot = tick_until(&mut scanner, |snapshot| !snapshot.jvms.is_empty());
+    assert_eq!(heap(&snapshot, 9), Some(Ok(HEAP.used)));
+}
