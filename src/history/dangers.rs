@@ -190,8 +190,6 @@ struct Stopping {
     digest: u64,
     /// The least memory that it used since it is among them.
     used: u64,
-    /// Its limits then. If they are raised, its growth since then was not stopped.
-    ceilings: [u64; 2],
 }
 
 /// The memory in use below the limit of a cgroup.
@@ -230,15 +228,9 @@ impl Watched {
         let mut nearer = 0_u64;
         let found = stopping.into_iter().filter_map(|digest| {
             let now = used.get(&digest)?;
-            let is_raised = |known: &&Stopping| known.ceilings.iter().zip(now.ceilings).any(|(then, now)| now > *then);
-            let known = self.known(digest).filter(|known| !is_raised(known));
-            let least = known.map_or(now.bytes, |known| known.used.min(now.bytes));
-            nearer = nearer.saturating_add(now.bytes - least);
-            Some(Stopping {
-                digest,
-                used: least,
-                ceilings: known.map_or(now.ceilings, |known| known.ceilings),
-            })
+            let used = self.known(digest).map_or(now.bytes, |known| known.used.min(now.bytes));
+            nearer = nearer.saturating_add(now.bytes - used);
+            Some(Stopping { digest, used })
         });
         let mut found: Vec<_> = found.collect();
         found.sort_unstable_by_key(|one| one.digest);
@@ -272,6 +264,8 @@ pub(super) struct DangerWatch {
     rooms: BTreeMap<Arc<[u8]>, Room>,
     /// The memory in use below each of the rooms, by the digest of its cgroup.
     used: HashMap<u64, InUse>,
+    /// The cgroups whose limit was raised or removed lately, by digest, and the time of that. Such limits do not stop growth.
+    raised: HashMap<u64, Duration>,
     /// The key of the digests.
     key: RandomState,
     dangers: Vec<Danger>,
@@ -287,6 +281,8 @@ struct Tree {
 struct Node {
     digest: u64,
     left: u64,
+    /// Its limit was raised lately.
+    is_raised: bool,
     /// The least memory left of its ancestors.
     left_above: u64,
     /// The numbers of the next ones below.
@@ -294,7 +290,7 @@ struct Node {
 }
 
 impl Tree {
-    fn new(key: &RandomState, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Self {
+    fn new(key: &RandomState, rooms: &BTreeMap<Arc<[u8]>, Room>, raised: &HashMap<u64, Duration>) -> Self {
         let (mut nodes, mut outermost): (Vec<Node>, Vec<usize>) = Default::default();
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         for (path, room) in rooms {
@@ -312,6 +308,7 @@ impl Tree {
             nodes.push(Node {
                 digest,
                 left: room.left,
+                is_raised: raised.contains_key(&digest),
                 left_above,
                 below: Vec::new(),
             });
@@ -335,7 +332,7 @@ impl Tree {
         while let Some(Reverse((_, number))) = open.pop() {
             let node = &self.nodes[number];
             let needed = needed(node);
-            if node.left < left && needed <= rest {
+            if !node.is_raised && node.left < left && needed <= rest {
                 rest -= needed;
                 found.push(node.digest);
             } else {
@@ -347,26 +344,54 @@ impl Tree {
 }
 
 impl DangerWatch {
-    /// Adds the memory left in a snapshot; returns forecasts for limits that are reached within that time.
-    fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
+    /// Updates the memory in use below the rooms, and which limits were raised; returns the memory in use before.
+    fn update_use(&mut self, snapshot: &Snapshot) -> HashMap<u64, InUse> {
         let now = snapshot.monotonic;
-        let rooms = rooms(snapshot);
-        let tree = Tree::new(&self.key, &rooms);
-        self.rooms = rooms;
-        let rooms = &self.rooms;
-        let of_rooms = tree.nodes.iter().zip(rooms);
-        let used = of_rooms.map(|(node, (path, room))| {
-            let owner = digests(&self.key, owned_path(path)).last().unwrap_or_default();
+        let last = |path| digests(&self.key, path).last().unwrap_or_default();
+        let used = self.rooms.iter().map(|(path, room)| {
             let in_use = InUse {
                 bytes: room.used,
                 ceilings: room.ceilings,
-                owner,
+                owner: last(owned_path(path)),
             };
-            (node.digest, in_use)
+            (last(path), in_use)
         });
-        let used = used.collect();
-        let before = std::mem::replace(&mut self.used, used);
-        let used = &self.used;
+        let used: HashMap<u64, InUse> = used.collect();
+        self.raised.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
+        let mut lost = HashSet::new();
+        for (digest, then) in &self.used {
+            match used.get(digest) {
+                None => drop(lost.insert(*digest)),
+                Some(now_used)
+                    if now_used
+                        .ceilings
+                        .iter()
+                        .zip(then.ceilings)
+                        .any(|(now, then)| *now > then) =>
+                {
+                    self.raised.insert(*digest, now);
+                }
+                Some(_) => {}
+            }
+        }
+        // A cgroup with processes lost its limit; others are gone.
+        let rows = snapshot.rows().iter().filter(|_| !lost.is_empty());
+        let paths: HashSet<_> = rows.filter_map(|row| row.facts.cgroup.as_ref().ok()).collect();
+        for digest in paths.into_iter().flat_map(|path| digests(&self.key, path)) {
+            if lost.contains(&digest) {
+                self.raised.insert(digest, now);
+            }
+        }
+        std::mem::replace(&mut self.used, used)
+    }
+
+    /// Adds the memory left in a snapshot; returns forecasts for limits that are reached within that time.
+    fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
+        let now = snapshot.monotonic;
+        self.rooms = rooms(snapshot);
+        let before = self.update_use(snapshot);
+        let (rooms, used) = (&self.rooms, &self.used);
+        let tree = Tree::new(&self.key, rooms, &self.raised);
         let machine = machine_headroom(snapshot);
         let limit = |(path, room): (&Arc<[u8]>, &Room)| {
             if room.is_soft {

@@ -540,7 +540,8 @@ fn dangers_of_a_fall(total: u64, pace: u64, end: u64, set: impl Fn(u64, &mut Sna
     let mut history = History::new(Duration::from_secs(10));
     let mut found = 0;
     for second in 0..end {
-        let mut snap = machine(second, 0, vec![holding(10, "still", "/", 50)]);
+        let rows = vec![holding(10, "still", "/", 50), holding(11, "own", "/own", 50)];
+        let mut snap = machine(second, 0, rows);
         snap.cgroups = Arc::default();
         snap.system.mem_total = Ok(24_000 * MIB);
         let used = set(second, &mut snap) + pace * second.saturating_sub(60);
@@ -651,6 +652,22 @@ fn a_cgroup_whose_limit_is_raised_ahead_of_its_growth_does_not_hide_the_danger_o
     };
     let found = dangers_of_a_fall(20_000, 100, 250, raised);
     assert!(found * 10 >= calm * 9, "{found} of {calm}");
+    // The limit is read every other second.
+    let calm = dangers_of_a_surge(20_000, |_, _| 0);
+    for is_removed in [false, true] {
+        let seldom = |second: u64, snap: &mut Snapshot| {
+            let used = |second: u64| 100 + 500 * second.saturating_sub(60);
+            let limit = used(second / 2 * 2) + 1600;
+            let mut figures = limited_to(limit, used(second));
+            if is_removed {
+                figures.limit = Ok((second % 4 < 2).then_some(limit * MIB));
+            }
+            snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+            0
+        };
+        let found = dangers_of_a_surge(20_000, seldom);
+        assert!(found + 4 >= calm, "{is_removed}: {found} of {calm}");
+    }
 }
 
 #[test]
