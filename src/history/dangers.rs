@@ -614,6 +614,7 @@ impl History {
             groups.filter(is_whole).collect::<Vec<_>>().into_iter()
         };
         let most = most_of(processes, whole(GroupBy::Command));
+        let most = most.map(|(key, grown)| (self.user_or(snapshot, key, pace), grown));
         let most = most_of(most.into_iter(), whole(GroupBy::User));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);

@@ -897,8 +897,9 @@ impl History {
             self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
-        let found = most_of(processes, whole(GroupBy::Command)).into_iter();
-        let found = most_of(found, whole(GroupBy::User)).into_iter();
+        let found = most_of(processes, whole(GroupBy::Command));
+        let found = found.map(|(key, grown)| (self.user_or(snapshot, key, change), grown));
+        let found = most_of(found.into_iter(), whole(GroupBy::User)).into_iter();
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
         let found = most_of(found, parts);

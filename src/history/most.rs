@@ -1,16 +1,18 @@
 //! Finds the process or program below a limit that uses most memory, has grown most, or waits most.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
-use crate::model::Reading;
 use crate::model::unit::owned_path;
+use crate::model::{Reading, Snapshot};
 
 /// A program is named instead of one process if it has this many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
+/// Minimum share of the growth of a program that one user must have to be named instead.
+const NEARLY_ALL: f64 = 0.75;
 
 /// The root of the cgroups, which has no limit. It is also what the kernel reports for a process that is ending (cgroup v1).
 pub(super) const ROOT: &[u8] = b"/";
@@ -92,6 +94,34 @@ pub(super) fn fullest<'a>(
 }
 
 impl History {
+    /// Returns the user instead of a program if several users run it and nearly all of its growth is in processes of one of them: anyone
+    /// can run a program of that name.
+    pub(super) fn user_or(&self, snapshot: &Snapshot, key: RowKey, measure: impl Fn(&RowHistory) -> f64) -> RowKey {
+        let RowKey::Group(GroupKey {
+            by: GroupBy::Command,
+            name: Some(program),
+        }) = &key
+        else {
+            return key;
+        };
+        let mut users: BTreeMap<&Arc<[u8]>, f64> = BTreeMap::new();
+        for sample in snapshot.rows() {
+            if let (Ok(user), Some(row)) = (sample.facts.owner_name(), self.get(sample.id))
+                && self.command(sample.id).is_some_and(|name| name == *program)
+            {
+                *users.entry(user).or_default() += measure(row).max(0.0);
+            }
+        }
+        let all: f64 = users.values().sum();
+        match most(users.iter().map(|(user, grown)| (*user, *grown))) {
+            Some((user, grown)) if users.len() > 1 && grown >= all * NEARLY_ALL => RowKey::Group(GroupKey {
+                by: GroupBy::User,
+                name: Some(Arc::clone(user)),
+            }),
+            _ => key,
+        }
+    }
+
     /// Returns the sum of each program, or of each user.
     pub(super) fn sums<'a>(
         &'a self,

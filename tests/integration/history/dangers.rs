@@ -768,3 +768,23 @@ fn cgroups_that_are_emptied_and_filled_neither_make_nor_hide_a_danger_of_the_mac
     let found = dangers_of_a_surge(20_000, emptied);
     assert!(found + 3 >= calm, "{found} of {calm}");
 }
+
+#[test]
+fn the_user_is_named_whose_processes_of_a_program_take_the_memory() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..100_u64 {
+        let postgres = |pid, user: &'static [u8], mib| {
+            with_facts(holding(pid, "postgres", "/", mib), |facts| facts.user = Ok(user.into()))
+        };
+        let of_service = (0..5).map(|n| postgres(20 + n, b"postgres", 400));
+        let of_other = (0..8).map(|n| postgres(40 + n, b"games", 10 + 2 * second));
+        let mut snap = machine(second, 2000 - 16 * second, of_service.chain(of_other).collect());
+        snap.cgroups = Arc::default();
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    assert!(text.contains(": user games +"), "{text}");
+}
