@@ -354,7 +354,7 @@ impl History {
         let mut stalls = Vec::new();
         for (mut stall, waiting) in chosen(found) {
             if stall.cgroup.is_none() {
-                match self.whose(snapshot, &stall, &waiting) {
+                match self.whose(snapshot, &waiting) {
                     Whose::Machine => {}
                     Whose::Cgroup(path) => stall.cgroup = Some(path),
                     Whose::Nobody => {
@@ -393,7 +393,7 @@ impl History {
     }
 
     /// Returns the reclaimer of the pages for which the tasks of a machine wait.
-    fn whose(&self, snapshot: &Snapshot, stall: &Stall, waiting: &Waiting) -> Whose {
+    fn whose(&self, snapshot: &Snapshot, waiting: &Waiting) -> Whose {
         let machine = self.stall_watch.watched.get(&None);
         let has_begun = machine.is_some_and(|watched| watched.since.is_some_and(|since| since < snapshot.monotonic));
         let share = RECLAIMED[usize::from(has_begun)];
@@ -410,8 +410,8 @@ impl History {
                 *of_users.entry(uid).or_default() += faults;
             }
         }
-        let most = of_users.into_values().fold(0.0, f64::max).min(waiting.faults);
-        let others = waiting.faults - most;
+        let of_one = of_users.into_values().fold(0.0, f64::max).min(waiting.faults);
+        let others = waiting.faults - of_one;
         let is_recent = machine.and_then(|watched| watched.reclaimed_at);
         let is_recent = is_recent.is_some_and(|at| snapshot.monotonic.saturating_sub(at) <= RECLAIM_MEMORY);
         let is_of_others =
@@ -419,24 +419,24 @@ impl History {
         if is_of_others && (is_recent || waiting.is_reclaimed(others, share)) {
             return Whose::Machine;
         }
-        let waiter = self
-            .waiter_and_taker(snapshot, stall, &[])
-            .and_then(|[waiter, _]| waiter);
-        let waits_in = waiter.and_then(|(id, _)| snapshot.row(id)?.facts.cgroup.as_ref().ok());
-        let rooms = self.danger_watch.rooms().iter();
-        let is_above = |above: &[u8]| waits_in.is_some_and(|path| is_within(path, above));
         // The page cache fills the limit of each cgroup that reads files. It stalls if the pages were its own.
-        let least = waiter.map_or(0.0, |(_, bytes)| bytes / rustix::param::page_size() as f64 * share);
-        let reads_back = |above: &[u8]| {
-            self.stall_watch
-                .refaults
-                .get(above)
-                .is_none_or(|refaults| refaults.rate >= least)
-        };
-        let nearest = rooms
-            .filter(|(above, _)| is_above(above) && is_at_limit(snapshot, above) && reads_back(above))
-            .min_by_key(|(_, room)| room.left);
-        nearest.map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
+        let refaults = &self.stall_watch.refaults;
+        let reads_back = |path: &Arc<[u8]>, least: f64| refaults.get(path).is_none_or(|known| known.rate >= least);
+        let rooms = self.danger_watch.rooms().iter();
+        let full: Vec<_> = rooms
+            .filter(|(path, _)| is_at_limit(snapshot, path) && reads_back(path, MIN_FAULTS * share))
+            .collect();
+        // Processes elsewhere may read back more, as a program that reclaims its own pages.
+        let waiters = snapshot.rows().iter().filter_map(|sample| {
+            let path = sample.facts.cgroup.as_ref().ok()?;
+            let faults = self.get(sample.id)?.change().majflt?;
+            let above = full
+                .iter()
+                .filter(|(above, _)| is_within(path, above) && reads_back(above, faults * share));
+            let (nearest, _) = above.min_by_key(|(_, room)| room.left)?;
+            (faults >= MIN_FAULTS).then_some((*nearest, faults))
+        });
+        most(waiters).map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
     }
 
     /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest. Those in cgroups

@@ -275,6 +275,44 @@ fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
 }
 
 #[test]
+fn a_user_who_reclaims_its_own_pages_does_not_hide_the_stall_of_a_cgroup() {
+    // Version 1: a cgroup has no pressure of its own. The faults a second of the other user.
+    for others in [0, 20_000] {
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..30_u64 {
+            let late = second.saturating_sub(10);
+            let row = |pid, uid, path, faults| {
+                let mut sample = in_cgroup(with_pss(pid, "reader", 20 * MIB), path);
+                sample.stat.majflt = faults;
+                with_facts(sample, |facts| facts.uid = Ok(uid))
+            };
+            let rows = vec![row(11, 70, "/db", 3000 * late), row(20, 1001, "/", others * late)];
+            let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), rows);
+            snap.system.mem_total = Ok(1000 * MIB);
+            snap.system.mem_available = Ok(900 * MIB);
+            snap.system.stalled = Ok([Duration::from_millis(300 * late); 2]);
+            snap.system.pgmajfault = Ok((3000 + others) * late);
+            (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok(0), Ok(0));
+            let figures = CgroupFigures {
+                current: Ok(24 * MIB),
+                reclaimable: Ok(23 * MIB),
+                limit: Ok(Some(24 * MIB)),
+                swap: Ok(0),
+                swap_limit: Ok(None),
+                major_faults: Ok(Count(3000 * late)),
+                refaults: Ok(Count(3000 * late)),
+                ..CgroupFigures::missing(Missing::Unsupported)
+            };
+            snap.cgroups = Arc::new([(Arc::from(&b"/db"[..]), figures)].into());
+            history.push(&snap);
+        }
+        let stalls = history.stalls().iter();
+        let found: Vec<_> = stalls.map(|stall| stall.cgroup.as_deref()).collect();
+        assert_eq!(found, [Some(&b"/db"[..])], "{others}");
+    }
+}
+
+#[test]
 fn many_stalls_of_one_user_hide_neither_the_machines_nor_those_of_others() {
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..12_u64 {
