@@ -566,9 +566,8 @@ impl History {
         forecast: &Forecast,
         span: Duration,
     ) -> Option<(RowKey, f64)> {
-        let seconds = forecast.window.min(span).as_secs_f64();
         let from = snapshot.monotonic.saturating_sub(span);
-        let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
+        let pace_of = |grown: f64| grown / span.as_secs_f64();
         let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
         let stopping = self.danger_watch.limits.get(limit);
         let key = &self.danger_watch.key;
@@ -595,8 +594,9 @@ impl History {
             } else {
                 pace(row)
             };
-            Some((RowKey::Process(sample.id), pace))
+            Some((sample.id, pace))
         });
+        let processes: Vec<_> = processes.collect();
         // The processes of a program or a user may be in several cgroups.
         let rows = snapshot.rows().iter();
         let elsewhere = rows.filter(|sample| sample.facts.cgroup.as_ref().is_ok_and(|path| is_stopped(path)));
@@ -611,9 +611,17 @@ impl History {
                 RowKey::Group(key) => key.name.is_some() && !elsewhere.contains(&(by, key.name.clone())),
                 _ => true,
             };
-            groups.filter(is_whole).collect::<Vec<_>>().into_iter()
+            let mut all = groups.filter(is_whole).collect::<Vec<_>>();
+            // Of the others, the processes count whose growth is not stopped.
+            let is_partial = |(key, _): &(RowKey, f64)| match key {
+                RowKey::Group(key) => *limit == Limit::Machine && elsewhere.contains(&(by, key.name.clone())),
+                _ => false,
+            };
+            all.extend(self.sums_of(&processes, by).filter(is_partial));
+            all.into_iter()
         };
-        let most = most_of(processes, whole(GroupBy::Command));
+        let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
+        let most = most_of(each, whole(GroupBy::Command));
         let most = most.map(|(key, grown)| (self.user_or(snapshot, key, pace), grown));
         let most = most_of(most.into_iter(), whole(GroupBy::User));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);

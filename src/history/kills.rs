@@ -842,7 +842,7 @@ impl History {
     }
 
     /// Returns the sums of the programs, or of the users, with several of these processes.
-    fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (RowKey, f64)> {
+    pub(super) fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (RowKey, f64)> {
         let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
         for (id, bytes) in processes {
             let name = match by {

@@ -216,8 +216,8 @@ impl Watched {
 /// The reclaimer of the pages for which tasks wait.
 enum Whose {
     Machine,
-    /// The limit of a cgroup.
-    Cgroup(Arc<[u8]>),
+    /// The limit of a cgroup, with the share of the machine's refaults that it has.
+    Cgroup(Arc<[u8]>, f64),
     /// A program its own, or nothing that is known.
     Nobody,
 }
@@ -230,9 +230,11 @@ pub(super) struct StallWatch {
     /// The beginnings of the last stalls, the newest last.
     begun: VecDeque<Duration>,
     refaults: BTreeMap<Arc<[u8]>, Refaults>,
+    /// Those of the machine, if the kernel has this counter.
+    of_machine: Option<Refaults>,
 }
 
-/// Refaults of a limited cgroup: per second over the last seconds, and the time and the number at two moments, the older first.
+/// Refaults of a limited cgroup or of the machine: per second over the last seconds, and the time and the number at two moments, the older first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refaults {
     rate: f64,
@@ -273,6 +275,13 @@ impl StallWatch {
             let counters = (now, stalled, system.pgmajfault.ok(), reclaimed);
             found.extend(self.watch(None, counters, false));
         }
+        let bytes = snapshot.system.refault_anon.ok().zip(snapshot.system.refault_file.ok());
+        self.of_machine = bytes.map(|(anon, file)| {
+            let count = anon.saturating_add(file) / rustix::param::page_size() as u64;
+            let mut refaults = self.of_machine.unwrap_or(Refaults::new(now, count));
+            refaults.push(now, count);
+            refaults
+        });
         self.refaults.retain(|path, _| rooms.contains_key(path));
         for (path, room) in rooms {
             let Some(figures) = snapshot.cgroups.get(path) else {
@@ -356,8 +365,11 @@ impl History {
             if stall.cgroup.is_none() {
                 match self.whose(snapshot, &waiting) {
                     Whose::Machine => {}
-                    Whose::Cgroup(path) => stall.cgroup = Some(path),
-                    Whose::Nobody => {
+                    // Other tasks that wait are not in the cgroup.
+                    Whose::Cgroup(path, part) if stall.share * part >= FULL[1] => {
+                        (stall.cgroup, stall.share) = (Some(path), stall.share * part);
+                    }
+                    Whose::Cgroup(..) | Whose::Nobody => {
                         self.stall_watch.watched.entry(None).or_default().since = None;
                         continue;
                     }
@@ -436,7 +448,11 @@ impl History {
             let (nearest, _) = above.min_by_key(|(_, room)| room.left)?;
             (faults >= MIN_FAULTS).then_some((*nearest, faults))
         });
-        most(waiters).map_or(Whose::Nobody, |(cgroup, _)| Whose::Cgroup(Arc::clone(cgroup)))
+        most(waiters).map_or(Whose::Nobody, |(cgroup, _)| {
+            let (own, all) = (refaults.get(cgroup), self.stall_watch.of_machine);
+            let part = own.zip(all).map_or(1.0, |(own, all)| own.rate / all.rate.max(1.0));
+            Whose::Cgroup(Arc::clone(cgroup), part.min(1.0))
+        })
     }
 
     /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest. Those in cgroups

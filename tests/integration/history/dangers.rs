@@ -711,10 +711,13 @@ fn a_user_whose_programs_take_the_memory_together_is_named() {
             let sample = holding(20 + n, &format!("w{n}"), "/", 10 + second);
             with_facts(sample, |facts| facts.user = Ok(b"news"[..].into()))
         };
+        // One more of them sleeps below a limit.
         let db = holding(10, "db", "/", 50 + 2 * second);
-        let rows = [db].into_iter().chain((0..12).map(small)).collect();
+        let sleeper = holding(11, "w", "/own", 1);
+        let sleeper = with_facts(sleeper, |facts| facts.user = Ok(b"news"[..].into()));
+        let rows = [db, sleeper].into_iter().chain((0..12).map(small)).collect();
         let mut snap = machine(second, 2000 - 14 * second, rows);
-        snap.cgroups = Arc::default();
+        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), limited_to(100, 1))].into());
         history.push(&snap);
     }
     let [danger] = history.dangers() else {

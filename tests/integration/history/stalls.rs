@@ -276,8 +276,15 @@ fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
 
 #[test]
 fn a_user_who_reclaims_its_own_pages_does_not_hide_the_stall_of_a_cgroup() {
-    // Version 1: a cgroup has no pressure of its own. The faults a second of the other user.
-    for others in [0, 20_000] {
+    // Version 1: a cgroup has no pressure of its own. The faults a second of the other user, the refaults of the machine, if the kernel
+    // counts them, and the expected share.
+    for (others, refaults, expected) in [
+        (0, None, Some(0.3)),
+        (20_000, None, Some(0.3)),
+        (0, Some(3000), Some(0.3)),
+        (20_000, Some(6000), Some(0.15)),
+        (20_000, Some(60_000), None),
+    ] {
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..30_u64 {
             let late = second.saturating_sub(10);
@@ -293,6 +300,9 @@ fn a_user_who_reclaims_its_own_pages_does_not_hide_the_stall_of_a_cgroup() {
             snap.system.stalled = Ok([Duration::from_millis(300 * late); 2]);
             snap.system.pgmajfault = Ok((3000 + others) * late);
             (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok(0), Ok(0));
+            if let Some(pages) = refaults {
+                (snap.system.refault_anon, snap.system.refault_file) = (Ok(0), Ok(pages * late * 4096));
+            }
             let figures = CgroupFigures {
                 current: Ok(24 * MIB),
                 reclaimable: Ok(23 * MIB),
@@ -307,8 +317,12 @@ fn a_user_who_reclaims_its_own_pages_does_not_hide_the_stall_of_a_cgroup() {
             history.push(&snap);
         }
         let stalls = history.stalls().iter();
-        let found: Vec<_> = stalls.map(|stall| stall.cgroup.as_deref()).collect();
-        assert_eq!(found, [Some(&b"/db"[..])], "{others}");
+        let found: Vec<_> = stalls.map(|stall| (stall.cgroup.as_deref(), stall.share)).collect();
+        let is_it = |share: f64| found.len() == 1 && found[0].0 == Some(b"/db") && (found[0].1 - share).abs() < 0.02;
+        assert!(
+            expected.map_or(found.is_empty(), is_it),
+            "{others} {refaults:?}: {found:?}"
+        );
     }
 }
 
