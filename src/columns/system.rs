@@ -43,6 +43,7 @@ impl SystemRow<'_> {
             "full_in" | "machine_full_in" => {
                 let dangers = self.history.dangers().iter();
                 dangers
+                    .filter(|danger| id == "full_in" || danger.limit == Limit::Machine)
                     .map(|danger| (danger.limit.owner(), danger.forecast.since))
                     .collect()
             }
