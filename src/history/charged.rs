@@ -72,7 +72,7 @@ impl Value {
             mapped: figures.file_mapped.ok()?.min(most.shmem),
             kernel: figures.kernel.unwrap_or(0),
             anon,
-            inside: anon.min(most.anon),
+            inside: anon.min(most.anon.saturating_add(most.shared)),
             unmapped: figures.unmapped.unwrap_or(0),
         })
     }
@@ -251,31 +251,31 @@ impl Charged {
 struct Inside {
     shmem: u64,
     anon: u64,
+    /// The most that one has of pages that it shares since a fork. The other process may be elsewhere, or may have ended since the walk.
+    /// Those of many forks are the same pages.
+    shared: u64,
 }
 
 impl Inside {
-    /// Returns at most what a process has.
+    /// Returns what a process has, by walks that may be older.
     fn of(row: &ProcessSample) -> Self {
         match row.memory() {
             Ok(memory) => {
-                // The walk may be older than the RSS. Of pages that are shared since a fork, the other process may be elsewhere.
                 let grown = row.stat.rss.saturating_sub(memory.rss);
-                let anon = memory
-                    .pss_anon
-                    .unwrap_or(memory.rss)
-                    .saturating_add(memory.shared_dirty);
                 Self {
                     shmem: memory.pss_shmem.unwrap_or(memory.pss),
-                    anon: anon.min(memory.rss).saturating_add(grown),
+                    anon: memory.pss_anon.unwrap_or(memory.rss).saturating_add(grown),
+                    shared: memory.shared_dirty,
                 }
             }
             Err(Missing::Pending) => Self {
-                shmem: 0,
                 anon: row.stat.rss,
+                ..Self::default()
             },
             Err(_) => Self {
                 shmem: row.stat.rss,
                 anon: row.stat.rss,
+                shared: 0,
             },
         }
     }
@@ -283,6 +283,7 @@ impl Inside {
     fn add(&mut self, other: Self) {
         self.shmem = self.shmem.saturating_add(other.shmem);
         self.anon = self.anon.saturating_add(other.anon);
+        self.shared = self.shared.max(other.shared);
     }
 }
 

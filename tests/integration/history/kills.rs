@@ -281,10 +281,17 @@ fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
                 "" => "/",
                 path => path,
             };
+            // Many forks share the same 8 MiB.
+            let decoy = |n| {
+                let mut sample = holding(30 + n, "decoy", "/shop", 0);
+                sample.walk.as_mut().unwrap().memory.shared_dirty = 8 * MIB;
+                sample
+            };
             let mut rows = vec![
                 holding(7, "database", "/shop/db", 20),
                 holding(8, "cache", path, anon - 20),
             ];
+            rows.extend((0..20).map(decoy));
             rows.retain(|row| row.id.pid != 7 || second < 60);
             let kills = if second < 60 {
                 &[][..]
