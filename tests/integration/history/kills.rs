@@ -282,7 +282,7 @@ fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
                 path => path,
             };
             // Many forks share the same 8 MiB.
-            let decoy = |n| {
+            let decoy = |n: u32| {
                 let mut sample = holding(30 + n, "decoy", "/shop", 0);
                 sample.walk.as_mut().unwrap().memory.shared_dirty = 8 * MIB;
                 sample
