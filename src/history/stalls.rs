@@ -234,7 +234,8 @@ pub(super) struct StallWatch {
     of_machine: Option<Refaults>,
 }
 
-/// Refaults of a limited cgroup or of the machine: per second over the last seconds, and the time and the number at two moments, the older first.
+/// Refaults of a limited cgroup or of the machine: per second over the last seconds, and the time and the number at two moments, the
+/// older first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refaults {
     rate: f64,

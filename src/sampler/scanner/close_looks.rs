@@ -110,12 +110,14 @@ impl CloseLooks {
         let is_due = jvm
             .read_at
             .is_none_or(|at| now.saturating_sub(at) >= JVM_INTERVAL && row.stat.cpu_ticks != jvm.cpu);
-        if is_due && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_HOLD) {
-            self.heaps.get(&row.id).is_some_and(Result::is_ok).then(|| {
-                Arc::make_mut(&mut self.heaps).insert(row.id, Err(Missing::TimedOut));
-            });
+        if !is_due || jvm.tries >= JVM_TRIES {
+            return None;
         }
-        if !may_read || !is_due || jvm.is_reading || jvm.tries >= JVM_TRIES {
+        if !may_read || jvm.is_reading {
+            let is_old = jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_HOLD);
+            if is_old && self.heaps.get(&row.id).is_some_and(Result::is_ok) {
+                Arc::make_mut(&mut self.heaps).insert(row.id, Err(Missing::TimedOut));
+            }
             return None;
         }
         (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
