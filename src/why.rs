@@ -49,7 +49,6 @@ use crate::model::kill::OomKill;
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::model::taker::Taker;
-use crate::model::unit::owned_path;
 use crate::order;
 
 /// A limit that is no further ahead is an event; at the end of a recording or of a boot, memory was then short.
@@ -482,8 +481,7 @@ impl Why {
             }
         }
         for stall in self.history.stalls() {
-            let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
-            let (_, worst) = of_owners.entry(owner.into()).or_default();
+            let (_, worst) = of_owners.entry(stall.owner().into()).or_default();
             if worst.is_none_or(|worst| stall.share > worst.share) {
                 *worst = Some(stall);
             }

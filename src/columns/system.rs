@@ -35,10 +35,7 @@ impl SystemRow<'_> {
             }
             "stalled" => {
                 let stalls = self.history.stalls().iter();
-                let limit = |cgroup: &Option<_>| cgroup.clone().map_or(Limit::Machine, Limit::Cgroup);
-                stalls
-                    .map(|stall| (limit(&stall.cgroup).owner(), stall.since))
-                    .collect()
+                stalls.map(|stall| (stall.owner().into(), stall.since)).collect()
             }
             "full_in" | "machine_full_in" => {
                 let dangers = self.history.dangers().iter();

@@ -14,7 +14,6 @@ use super::quota::has_room;
 use crate::group::RowKey;
 use crate::history::dangers::{Limit, MACHINE};
 use crate::model::Snapshot;
-use crate::model::unit::owned_path;
 use crate::record::{Incident, IncidentKind};
 use crate::units::{self, Units};
 use crate::{order, text};
@@ -79,8 +78,7 @@ impl LastWords {
                 });
                 let name = |id| snapshot.name_of_process(id);
                 let text = stall.text(snapshot, name, NAME, Units::Auto).line();
-                let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
-                due.push((owner.into(), false, text + &taker));
+                due.push((stall.owner().into(), false, text + &taker));
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);

@@ -104,6 +104,15 @@ pub struct GroupKey {
 }
 
 impl GroupKey {
+    /// Returns a name of it with `user` before that of a user, which could be taken for a program.
+    pub fn titled(&self, name: String) -> String {
+        if self.by == GroupBy::User {
+            format!("user {name}")
+        } else {
+            name
+        }
+    }
+
     /// Returns the raw name to show, or a text in parentheses.
     pub fn label(&self) -> &[u8] {
         match (&self.name, self.by) {

@@ -152,14 +152,7 @@ impl Danger {
                 let name = match key {
                     RowKey::Process(id) => snapshot.name_of_process(*id),
                     RowKey::Part(key) => text::safe(&key.name()).into_owned(),
-                    RowKey::Group(key) => {
-                        let name = text::safe_prefix(key.label(), NAME_WIDTH);
-                        if key.by == GroupBy::User {
-                            format!("user {name}")
-                        } else {
-                            name.into_owned()
-                        }
-                    }
+                    RowKey::Group(key) => key.titled(text::safe_prefix(key.label(), NAME_WIDTH).into_owned()),
                 };
                 let place = self.place.as_ref();
                 let place = place.map_or(String::new(), |place| {
@@ -199,6 +192,8 @@ struct InUse {
     ceilings: [u64; 2],
     /// The digest of its owner.
     owner: u64,
+    /// Its limit was raised or removed lately, so it does not stop growth.
+    is_raised: bool,
 }
 
 impl Watched {
@@ -264,7 +259,7 @@ pub(super) struct DangerWatch {
     rooms: BTreeMap<Arc<[u8]>, Room>,
     /// The memory in use below each of the rooms, by the digest of its cgroup.
     used: HashMap<u64, InUse>,
-    /// The cgroups whose limit was raised or removed lately, by digest, and the time of that. Such limits do not stop growth.
+    /// The cgroups whose limit was raised or removed lately, by digest, and the time of that.
     raised: HashMap<u64, Duration>,
     /// The key of the digests.
     key: RandomState,
@@ -281,8 +276,6 @@ struct Tree {
 struct Node {
     digest: u64,
     left: u64,
-    /// Its limit was raised lately.
-    is_raised: bool,
     /// The least memory left of its ancestors.
     left_above: u64,
     /// The numbers of the next ones below.
@@ -290,7 +283,7 @@ struct Node {
 }
 
 impl Tree {
-    fn new(key: &RandomState, rooms: &BTreeMap<Arc<[u8]>, Room>, raised: &HashMap<u64, Duration>) -> Self {
+    fn new(key: &RandomState, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Self {
         let (mut nodes, mut outermost): (Vec<Node>, Vec<usize>) = Default::default();
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         for (path, room) in rooms {
@@ -308,7 +301,6 @@ impl Tree {
             nodes.push(Node {
                 digest,
                 left: room.left,
-                is_raised: raised.contains_key(&digest),
                 left_above,
                 below: Vec::new(),
             });
@@ -321,18 +313,17 @@ impl Tree {
     fn stopping(&self, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Vec<u64> {
         let key = |number: usize| Reverse((self.nodes[number].left, number));
         let needed = |node: &Node| {
-            let (now, known) = (used.get(&node.digest), watched.known(node.digest));
-            let grown = now
-                .zip(known)
-                .map_or(0, |(now, known)| now.bytes.saturating_sub(known.used));
-            node.left.min(grown.saturating_mul(FURTHER))
+            let now = used.get(&node.digest).filter(|now| !now.is_raised)?;
+            let known = watched.known(node.digest);
+            let grown = known.map_or(0, |known| now.bytes.saturating_sub(known.used));
+            Some(node.left.min(grown.saturating_mul(FURTHER)))
         };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Vec::new(), left);
         while let Some(Reverse((_, number))) = open.pop() {
             let node = &self.nodes[number];
-            let needed = needed(node);
-            if !node.is_raised && node.left < left && needed <= rest {
+            let needed = needed(node).filter(|needed| node.left < left && *needed <= rest);
+            if let Some(needed) = needed {
                 rest -= needed;
                 found.push(node.digest);
             } else {
@@ -345,53 +336,46 @@ impl Tree {
 
 impl DangerWatch {
     /// Updates the memory in use below the rooms, and which limits were raised; returns the memory in use before.
-    fn update_use(&mut self, snapshot: &Snapshot) -> HashMap<u64, InUse> {
+    fn update_use(&mut self, snapshot: &Snapshot, tree: &Tree) -> HashMap<u64, InUse> {
         let now = snapshot.monotonic;
-        let last = |path| digests(&self.key, path).last().unwrap_or_default();
-        let used = self.rooms.iter().map(|(path, room)| {
+        self.raised.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
+        let before = std::mem::take(&mut self.used);
+        for (node, (path, room)) in tree.nodes.iter().zip(&self.rooms) {
+            let is_higher = |then: &InUse| room.ceilings.iter().zip(then.ceilings).any(|(now, then)| *now > then);
+            if before.get(&node.digest).is_some_and(is_higher) {
+                self.raised.insert(node.digest, now);
+            }
             let in_use = InUse {
                 bytes: room.used,
                 ceilings: room.ceilings,
-                owner: last(owned_path(path)),
+                owner: digests(&self.key, owned_path(path)).last().unwrap_or_default(),
+                is_raised: self.raised.contains_key(&node.digest),
             };
-            (last(path), in_use)
-        });
-        let used: HashMap<u64, InUse> = used.collect();
-        self.raised.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
-        let mut lost = HashSet::new();
-        for (digest, then) in &self.used {
-            match used.get(digest) {
-                None => drop(lost.insert(*digest)),
-                Some(now_used)
-                    if now_used
-                        .ceilings
-                        .iter()
-                        .zip(then.ceilings)
-                        .any(|(now, then)| *now > then) =>
-                {
-                    self.raised.insert(*digest, now);
-                }
-                Some(_) => {}
-            }
+            self.used.insert(node.digest, in_use);
         }
+        let lost: HashSet<_> = before
+            .keys()
+            .filter(|digest| !self.used.contains_key(*digest))
+            .collect();
         // A cgroup with processes lost its limit; others are gone.
         let rows = snapshot.rows().iter().filter(|_| !lost.is_empty());
         let paths: HashSet<_> = rows.filter_map(|row| row.facts.cgroup.as_ref().ok()).collect();
-        for digest in paths.into_iter().flat_map(|path| digests(&self.key, path)) {
-            if lost.contains(&digest) {
-                self.raised.insert(digest, now);
-            }
-        }
-        std::mem::replace(&mut self.used, used)
+        let digests = paths.into_iter().flat_map(|path| digests(&self.key, path));
+        self.raised.extend(
+            digests
+                .filter(|digest| lost.contains(digest))
+                .map(|digest| (digest, now)),
+        );
+        before
     }
 
     /// Adds the memory left in a snapshot; returns forecasts for limits that are reached within that time.
     fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
         let now = snapshot.monotonic;
         self.rooms = rooms(snapshot);
-        let before = self.update_use(snapshot);
+        let tree = Tree::new(&self.key, &self.rooms);
+        let before = self.update_use(snapshot, &tree);
         let (rooms, used) = (&self.rooms, &self.used);
-        let tree = Tree::new(&self.key, rooms, &self.raised);
         let machine = machine_headroom(snapshot);
         let limit = |(path, room): (&Arc<[u8]>, &Room)| {
             if room.is_soft {
@@ -606,19 +590,14 @@ impl History {
         };
         let elsewhere: HashSet<_> = elsewhere.flat_map(names).collect();
         let whole = |by| {
-            let groups = self.sums(by, pace).filter(|_| *limit == Limit::Machine);
-            let is_whole = |(key, _): &(RowKey, f64)| match key {
-                RowKey::Group(key) => key.name.is_some() && !elsewhere.contains(&(by, key.name.clone())),
-                _ => true,
-            };
-            let mut all = groups.filter(is_whole).collect::<Vec<_>>();
+            let is_partial =
+                |key: &RowKey| matches!(key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
+            let is_whole = |key: &RowKey| matches!(key, RowKey::Group(key) if key.name.is_some()) && !is_partial(key);
+            let all = self.sums(by, pace).filter(|(key, _)| is_whole(key));
             // Of the others, the processes count whose growth is not stopped.
-            let is_partial = |(key, _): &(RowKey, f64)| match key {
-                RowKey::Group(key) => *limit == Limit::Machine && elsewhere.contains(&(by, key.name.clone())),
-                _ => false,
-            };
-            all.extend(self.sums_of(&processes, by).filter(is_partial));
-            all.into_iter()
+            let partial = self.sums_of(&processes, by).filter(|(key, _)| is_partial(key));
+            let all = all.chain(partial).filter(|_| *limit == Limit::Machine);
+            all.collect::<Vec<_>>().into_iter()
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let most = most_of(each, whole(GroupBy::Command));

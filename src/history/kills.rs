@@ -301,7 +301,7 @@ impl Kill {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
             let name = text::cut(&grower.name, width);
             let name = match &grower.key {
-                RowKey::Group(key) if key.by == GroupBy::User => format!("user {name}"),
+                RowKey::Group(key) => key.titled(name),
                 _ => name,
             };
             let all = match &grower.key {
@@ -385,7 +385,7 @@ struct KeptKill {
     /// The victim, its name and its footprint.
     known: Option<(Identity, Vec<u8>, u64)>,
     cgroup: Option<Vec<u8>>,
-    /// What had grown, its name and its growth.
+    /// The kind of the grower, its name and its growth.
     grower: Option<(KeptGrower, Vec<u8>, u64, Duration)>,
     is_seen: bool,
 }

@@ -92,6 +92,11 @@ pub struct StallText {
 }
 
 impl Stall {
+    /// Returns the key of its owner: the machine, or the owner of the cgroup.
+    pub(crate) fn owner(&self) -> &[u8] {
+        self.cgroup.as_deref().map_or(MACHINE, owned_path)
+    }
+
     /// Describes it, with the name of a cgroup in at most `width` columns. `name` returns the pid and the name of a process.
     pub fn text(
         &self,
@@ -510,8 +515,7 @@ fn chosen(mut found: Vec<(Stall, Waiting)>) -> impl Iterator<Item = (Stall, Wait
     order::sort_by_key(&mut found, |(stall, _)| stall.since);
     let mut of_owners: HashMap<Box<[u8]>, usize> = HashMap::new();
     let numbered = found.into_iter().map(|(stall, waiting)| {
-        let owner = stall.cgroup.as_deref().map_or(MACHINE, owned_path);
-        let number = of_owners.entry(owner.into()).or_default();
+        let number = of_owners.entry(stall.owner().into()).or_default();
         *number += 1;
         ((stall.cgroup.is_some(), *number), (stall, waiting))
     });

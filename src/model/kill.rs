@@ -158,12 +158,14 @@ impl OomKill {
     /// Returns true if a user can cause it: a limit was reached, a memory policy or a cpuset allowed only some NUMA nodes, or
     /// systemd-oomd acted for the pressure in a cgroup.
     pub fn is_of_cgroup(&self) -> bool {
-        let mut daemon = self.daemon.iter();
         let some_nodes = [Some(Constraint::MemoryPolicy), Some(Constraint::Cpuset)];
-        let mut victim = self.victim.iter();
+        let victim = self.victim.as_ref();
         self.cause() == KillCause::Cgroup
-            || victim.any(|victim| some_nodes.contains(&victim.constraint))
-            || daemon.any(|daemon| acts_for_cgroups(&daemon.name))
+            || victim.is_ok_and(|victim| some_nodes.contains(&victim.constraint))
+            || self
+                .daemon
+                .as_ref()
+                .is_some_and(|daemon| acts_for_cgroups(&daemon.name))
     }
 }
 

@@ -464,8 +464,8 @@ described_object! {
         },
         /// The cgroup that was killed as a whole (`memory.oom.group`).
         "group": foreign().null("it was killed alone") => victim(kill).and_then(|victim| victim.group.as_deref()).map(Node::bytes),
-        /// What had grown most below the limit, if that is not the victim: a process, all processes of a program or of a user, or
-        /// memory in no process.
+        /// The kind of the grower, which had grown most below the limit, if that is not the victim: a process, all processes of a program
+        /// or of a user, or memory in no process.
         "grower_kind": one_of(["process", "command", "user", "memory"]).null("the victim") => {
             kill.grower.as_ref().map(|grower| match &grower.key {
                 RowKey::Process(_) => "process",

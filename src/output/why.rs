@@ -325,11 +325,7 @@ impl WhyReport<'_> {
         };
         // Only as long as it lived.
         let rest = rise.rest.saturating_sub(grower.ended.unwrap_or_default());
-        if rest > rise.over {
-            format!("{sentences}, then hardly grew for {}", seconds(rest))
-        } else {
-            sentences
-        }
+        sentences + &rested(rest, rise.over)
     }
 
     /// Returns the known facts about a grower, except its growth.
@@ -423,11 +419,7 @@ impl WhyReport<'_> {
             Some(Role::Unknown) | None => match victim.and_then(|victim| victim.rise).filter(|own| own.bytes() > 0) {
                 Some(own) if matches!(first.key, RowKey::Part(_)) => {
                     let (bytes, over) = (self.bytes(own.bytes()), seconds(own.over));
-                    let rested = if own.rest > own.over {
-                        format!(", then hardly grew for {}", seconds(own.rest))
-                    } else {
-                        String::new()
-                    };
+                    let rested = rested(own.rest, own.over);
                     format!("{what} The victim itself had grown by {bytes} in {over}{rested}.")
                 }
                 _ => what,
@@ -852,6 +844,15 @@ fn name_of(grower: &Grower) -> String {
             Some(part) => format!("the kernel's {}", text::cut(part, NAME)),
             None => text::cut(&grower.name, NAME),
         },
+    }
+}
+
+/// Returns a clause on the rest after growth, if it was longer than the growth: `, then hardly grew for 18 min`.
+fn rested(rest: Duration, over: Duration) -> String {
+    if rest > over {
+        format!(", then hardly grew for {}", seconds(rest))
+    } else {
+        String::new()
     }
 }
 

@@ -726,8 +726,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
             let name = match key {
                 RowKey::Part(key) => labels::cut(&key.name(), width),
                 RowKey::Group(key) => {
-                    let user = if key.by == GroupBy::User { "user " } else { "" };
-                    format!("{user}{} (all its processes)", labels::group_name(key, width))
+                    format!("{} (all its processes)", key.titled(labels::group_name(key, width)))
                 }
                 RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), room),
             };

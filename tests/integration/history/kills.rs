@@ -141,6 +141,11 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
     assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 7), "{grower:?}");
 }
 
+/// Returns the kill from second 60 on.
+fn if_killed(second: u64, kill: &OomKill) -> &[OomKill] {
+    if second < 60 { &[] } else { std::slice::from_ref(kill) }
+}
+
 /// Returns the history after a restart of the monitor.
 fn restarted(history: &History) -> History {
     let bytes = history.keep(&machine(61, Vec::new(), &[]), HERE).unwrap();
@@ -231,11 +236,7 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
                 mapping(holding(8, "mapper", mapper, of_mapper[0]), of_mapper[1]),
             ];
             rows.retain(|row| row.id.pid != 7 || second < 60);
-            let kills = if second < 60 {
-                &[][..]
-            } else {
-                std::slice::from_ref(&kill)
-            };
+            let kills = if_killed(second, &kill);
             let mut snap = machine(second, rows, kills);
             snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), charged(figures))].into());
             history.push(&snap);
@@ -293,11 +294,7 @@ fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
             ];
             rows.extend((0..20).map(decoy));
             rows.retain(|row| row.id.pid != 7 || second < 60);
-            let kills = if second < 60 {
-                &[][..]
-            } else {
-                std::slice::from_ref(&kill)
-            };
+            let kills = if_killed(second, &kill);
             let mut snap = machine(second, rows, kills);
             let figures = CgroupFigures {
                 anon: Ok((if second < 60 { anon } else { anon - 20 }) * MIB),
@@ -362,11 +359,7 @@ fn memory_in_no_process_that_was_not_known_before_has_not_grown() {
             } else {
                 Vec::new()
             };
-            let kills = if second < 60 {
-                &[][..]
-            } else {
-                std::slice::from_ref(&kill)
-            };
+            let kills = if_killed(second, &kill);
             let mut snap = machine(second, rows, kills);
             let mut figures = charged([100, 0, 5]);
             if !is_known(second) {
@@ -867,11 +860,7 @@ fn what_filled_the_machine_is_named_also_if_it_is_no_process_or_program() {
             let large = [holding(7, "importer", "/", 300), holding(8, "db", "/", 50 + 3 * second)];
             let mut rows: Vec<_> = large.into_iter().chain((0..15).map(small)).collect();
             rows.retain(|row| row.id.pid != 7 || second < 60);
-            let kills = if second < 60 {
-                &[][..]
-            } else {
-                std::slice::from_ref(&kill)
-            };
+            let kills = if_killed(second, &kill);
             let mut snap = machine(second, rows, kills);
             snap.system.shmem = Ok((50 + shared * second) * MIB);
             history.push(&snap);

@@ -226,6 +226,13 @@ fn a_limit_full_of_page_cache_is_a_stall_only_if_its_pages_are_read_back() {
     }
 }
 
+/// A process of that user with so many major faults.
+fn reader(pid: u32, uid: u32, path: &str, faults: u64) -> ProcessSample {
+    let mut sample = in_cgroup(with_pss(pid, "reader", 20 * MIB), path);
+    sample.stat.majflt = faults;
+    with_facts(sample, |facts| facts.uid = Ok(uid))
+}
+
 #[test]
 fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
     // The major faults a second of a process in a cgroup that stalls and of one outside of it, and the expected stalls.
@@ -239,12 +246,7 @@ fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
         for second in 0..20_u64 {
             let late = second.saturating_sub(10);
             let [inside, outside] = faults.map(|faults| faults * late);
-            let row = |pid, uid, path, faults| {
-                let mut sample = in_cgroup(with_pss(pid, "reader", 50 * MIB), path);
-                sample.stat.majflt = faults;
-                with_facts(sample, |facts| facts.uid = Ok(uid))
-            };
-            let rows = vec![row(11, 1001, "/own", inside), row(20, 70, "/", outside)];
+            let rows = vec![reader(11, 1001, "/own", inside), reader(20, 70, "/", outside)];
             let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), rows);
             snap.system.mem_total = Ok(1000 * MIB);
             snap.system.mem_available = Ok(100 * MIB);
@@ -288,12 +290,7 @@ fn a_user_who_reclaims_its_own_pages_does_not_hide_the_stall_of_a_cgroup() {
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..30_u64 {
             let late = second.saturating_sub(10);
-            let row = |pid, uid, path, faults| {
-                let mut sample = in_cgroup(with_pss(pid, "reader", 20 * MIB), path);
-                sample.stat.majflt = faults;
-                with_facts(sample, |facts| facts.uid = Ok(uid))
-            };
-            let rows = vec![row(11, 70, "/db", 3000 * late), row(20, 1001, "/", others * late)];
+            let rows = vec![reader(11, 70, "/db", 3000 * late), reader(20, 1001, "/", others * late)];
             let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), rows);
             snap.system.mem_total = Ok(1000 * MIB);
             snap.system.mem_available = Ok(900 * MIB);
