@@ -8,6 +8,9 @@
 //! | on a disk, behind zswap | its free space − the possible growth of the pool: min(`max_pool_percent` of the RAM − pool, free ÷ ratio) |
 //! | on zram | min(its free space, (`mem_limit` − used) × ratio) × (1 − 1 ÷ ratio), at most (ratio − 1) × (available + anonymous memory), its gain if all of that were swapped |
 //!
+//! Pages of swap that are in RAM, too (`SwapCached`), count in full: either copy can be freed. The kernel keeps both until half of the swap
+//! is used, so while a machine swaps in as much as it swaps out, its free swap alone would fall.
+//!
 //! If the swap areas are unknown, all free swap counts as on zram if there is a zram device.
 //!
 //! *Ratio* is the stored size ÷ the RAM used for it, in the devices or in the pool, between 1 and [`MAX_RATIO`]. It is
@@ -70,7 +73,7 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
-/// Returns [the available memory](crate::model::SystemSample::available) plus what free swap adds to it, in bytes, by
+/// Returns [the available memory](crate::model::SystemSample::available) plus what swap adds to it, in bytes, by
 /// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
 /// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
@@ -81,7 +84,7 @@ pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
     Some(snapshot.system.available().ok()?.saturating_add(added))
 }
 
-/// Returns the memory that the free swap of a machine adds to the available memory, in bytes.
+/// Returns the memory that the swap of a machine adds to the available memory, in bytes.
 pub fn swap_adds(system: &SystemSample, inputs: &AccountingInputs) -> Reading<u64> {
     let available = system.available()?;
     let free = system.swap_free.unwrap_or(0);
@@ -94,7 +97,8 @@ pub fn swap_adds(system: &SystemSample, inputs: &AccountingInputs) -> Reading<u6
         Err(_) if system.zram.iter().any(|device| device.is_swap) => free,
         Err(_) => 0,
     };
-    Ok(zram_adds(system, available, on_zram).saturating_add(disk_adds(system, inputs, free - on_zram)))
+    let added = zram_adds(system, available, on_zram).saturating_add(disk_adds(system, inputs, free - on_zram));
+    Ok(added.saturating_add(system.swap_cached.unwrap_or(0)))
 }
 
 /// Returns the memory that `free` bytes of swap on zram add.

@@ -189,7 +189,7 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "How long until growth at this rate uses up all memory. Formula: room ÷ rate. Room is mem_available + \
-         free swap. Free swap is SwapFree, minus the memory that zswap may still use; SwapFree on zram counts × \
+         free swap. Free swap is SwapFree + SwapCached, minus the memory that zswap may still use; SwapFree on zram counts × \
          (1 − 1 ÷ compression). In a cgroup, room is the memory that is left below its limits.",
     )
     .priority(Priority::Normal),

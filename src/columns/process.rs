@@ -430,7 +430,7 @@ pub static COLUMNS: &[Entry] = &[
         "How long until growth at this rate reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
          or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE. Room is the lower \
          of two values: limit − memory of its processes; and mem_available (of the system) + free swap. Free swap is \
-         SwapFree, minus the memory that zswap may still use; SwapFree on zram counts × (1 − 1 ÷ compression).",
+         SwapFree + SwapCached, minus the memory that zswap may still use; SwapFree on zram counts × (1 − 1 ÷ compression).",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
     .metric("zmtop_full_in_seconds")

@@ -116,14 +116,14 @@ pub struct KillText {
 }
 
 impl Kill {
-    /// Returns whose kill it is, as a key: the machine, or the cgroup whose owner can have any number of processes killed; else the user,
-    /// as far as the log has one.
     /// Returns true if the machine's memory was full. Without the log, only if it `was_short` before.
     pub(crate) fn is_of_machine(&self, was_short: bool) -> bool {
         let is_unknown = self.event.cause() == KillCause::Unknown;
         !self.event.is_of_cgroup() && (!is_unknown || was_short)
     }
 
+    /// Returns whose kill it is, as a key: the machine, or the cgroup whose owner can have any number of processes killed; else the user,
+    /// as far as the log has one.
     pub(crate) fn owner(&self) -> Box<[u8]> {
         let victim = self.event.victim.as_ref().ok();
         let (uid, path) = victim.map_or((None, &[][..]), OomVictim::origin);

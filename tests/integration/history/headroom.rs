@@ -220,6 +220,18 @@ fn swap_of_unknown_areas_is_on_a_zram_device_if_there_is_one() {
 }
 
 #[test]
+fn a_page_in_ram_and_in_swap_counts_as_free() {
+    // Of 1000 MiB that are in use on the disk, 300 are in RAM, too.
+    let cached = |bytes| {
+        with_swap(500, &[("/dev/sda2", 1500, 1000)], |snap| {
+            snap.system.swap_cached = bytes
+        })
+    };
+    assert_eq!(cached(Ok(300 * MIB)), 1800);
+    assert_eq!(cached(Err(Missing::Unsupported)), 1500);
+}
+
+#[test]
 fn what_zswap_may_still_take_is_not_left() {
     // Enabled, its percentage, its pool and what is in it; of 1500 MiB of free swap on a disk so much counts.
     let unknown = Err(Missing::Pending);
