@@ -10,6 +10,7 @@
 //! cached    the files of a process or a directory, and the cached part of a file
 //! held      memory held through descriptors
 //! spending  the limit of long reads
+//! shares    the limit of blocked reads
 //! ```
 
 pub(super) mod cached;
@@ -18,6 +19,7 @@ pub(super) mod facts;
 pub(super) mod glance;
 pub(super) mod held;
 pub(super) mod pool;
+pub(super) mod shares;
 pub(super) mod spending;
 pub(super) mod target;
 pub(super) mod walk;
@@ -25,6 +27,7 @@ pub(super) mod walk;
 use std::sync::Arc;
 
 use counters::CounterReader;
+use shares::Shares;
 use target::{OpenFiles, Target};
 
 use crate::proc::cgroup::scope::Place;
@@ -40,6 +43,7 @@ pub(super) struct Context {
     pub(super) has_own_pids: bool,
     pub(super) page: u64,
     pub(super) counters: Arc<CounterReader>,
+    pub(super) shares: Shares,
 }
 
 /// A process to read, in its state at the time of the request.

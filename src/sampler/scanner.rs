@@ -29,6 +29,7 @@ use super::reading::Context;
 use super::reading::counters::CounterReader;
 use super::reading::glance::{Extras, signs};
 use super::reading::pool::Scope;
+use super::reading::shares::Shares;
 use super::reading::target::OpenFiles;
 use super::reading::walk::{WalkRequest, WalkResult};
 use super::{Needs, Options};
@@ -114,6 +115,7 @@ impl Scanner {
             has_own_pids: open_files.is_procfs && files::has_own_pids(&options.proc_root),
             page,
             counters: Arc::clone(&counters),
+            shares: Shares::new(options.max_stuck),
         };
         let (has_own_pids, is_procfs) = (context.has_own_pids, open_files.is_procfs);
         Self {
@@ -370,10 +372,14 @@ impl Scanner {
         has_more
     }
 
-    fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
-        let cost = result.cost + result.extra;
+    /// Applies the result of a walk; `None` if it was not started.
+    fn walked(&mut self, request: &WalkRequest, result: Option<&WalkResult>) {
+        let cost = result.map_or(Duration::ZERO, |result| result.cost + result.extra);
         self.planner.charge(request.purpose, request.expected, cost);
-        self.table.walked(request, result);
+        match result {
+            Some(result) => self.table.walked(request, result),
+            None => self.table.put_off(&request.process),
+        }
     }
 
     /// Stores the kills by daemons since the last tick.

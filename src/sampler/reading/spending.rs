@@ -34,13 +34,10 @@ struct Users {
 impl Spending {
     /// Begins a read of a process.
     pub(crate) fn begin(&self, target: &Target, roots: &Roots) -> Spender<'_> {
-        // Anyone may start programs that run as root.
-        let mut status = [0; MAX_STATUS];
-        let uid = target.real_uid(&roots.proc, &mut status).unwrap_or(0);
+        let uid = real_uid(target, roots);
         let known = self.0.lock().owners.get(&uid).copied();
         let owner = known.unwrap_or_else(|| {
-            let Account { owner, .. } = accounts::account(uid, roots);
-            let owner = owner.map_or(uid, |owner| owner.uid);
+            let owner = owner_of(uid, roots);
             self.0.lock().owners.insert(uid, owner);
             owner
         });
@@ -51,6 +48,18 @@ impl Spending {
             since,
         }
     }
+}
+
+/// Returns the real user of a process; the superuser if it is not known. Anyone may start programs that run as root.
+pub(crate) fn real_uid(target: &Target, roots: &Roots) -> u32 {
+    let mut status = [0; MAX_STATUS];
+    target.real_uid(&roots.proc, &mut status).unwrap_or(0)
+}
+
+/// Returns the user who is responsible for a uid: itself, or the one whose subordinate uid that is.
+pub(crate) fn owner_of(uid: u32, roots: &Roots) -> u32 {
+    let Account { owner, .. } = accounts::account(uid, roots);
+    owner.map_or(uid, |owner| owner.uid)
 }
 
 /// A read of a process.

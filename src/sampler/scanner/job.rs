@@ -66,8 +66,9 @@ impl Read {
     pub(super) fn run(self, context: &Context, reader: &mut Reader<'_>) -> Update {
         match self {
             Self::Walk(request) => {
-                let result = request.walk(context, reader.buf);
-                Box::new(move |scanner| scanner.walked(&request, &result))
+                let share = context.shares.begin(&request.process.target, &context.roots);
+                let result = share.map(|_share| request.walk(context, reader.buf));
+                Box::new(move |scanner| scanner.walked(&request, result.as_ref()))
             }
             Self::Other(read) => read(context, reader),
         }

@@ -170,6 +170,13 @@ impl Table {
         Some(Job::new(JobKey::Walk(process.serial), priority, expected, read))
     }
 
+    /// Ends a walk that was not started, so that the policy may choose it again.
+    pub(super) fn put_off(&mut self, asked: &ProcessRef) {
+        if let Some(process) = self.process(asked) {
+            process.is_walking = false;
+        }
+    }
+
     pub(super) fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
         let asked = &request.process;
         self.walk_time += result.cost;

@@ -369,3 +369,60 @@ fn mappings_asked_for_again_and_again_leave_one_thread() {
     tree.write("proc/7/smaps", tree.process(7).smaps());
     assert_eq!(read(7), Ok(1));
 }
+
+#[test]
+fn the_blocked_reads_of_a_user_leave_threads_for_others() {
+    for file in ["smaps_rollup", "cmdline"] {
+        let tree = ProcTree::new();
+        tree.process(1).write();
+        let options = Options {
+            max_stuck: 8,
+            ..tree.options()
+        };
+        crate::support::block_on(async {
+            let mut scanner = Scanner::new(&options);
+            scanner.full().await;
+            for pid in 101..=120 {
+                tree.process(pid).uid(1000).write();
+                tree.fifo(pid, file);
+            }
+            // One may start just before the others of its user are known to be blocked.
+            let are_limited = |s: &Snapshot| (4..8).contains(&s.sampling.stuck);
+            tick_until(&mut scanner, &tree, &[1], are_limited).await;
+            for _ in 0..5 {
+                let snapshot = tick_until(&mut scanner, &tree, &[1], |_| true).await;
+                assert!(are_limited(&snapshot), "{file}: {:?}", snapshot.sampling);
+            }
+            // A new process of another user is read.
+            tree.process(200).pss_kb(77).uid(1001).write();
+            let is_read = |s: &Snapshot| {
+                let new = s.rows().iter().find(|row| row.id.pid == 200);
+                new.is_some_and(|row| row.memory().is_ok() && row.facts.cmdline.is_ok())
+            };
+            tick_until(&mut scanner, &tree, &[1], is_read).await;
+            // Once the files of that user's answer, all are read.
+            let began = Instant::now();
+            loop {
+                for pid in 101..=120 {
+                    let process = tree.process(pid).pss_kb(5).uid(1000);
+                    let answer = if file == "cmdline" {
+                        b"late\0".to_vec()
+                    } else {
+                        process.rollup().into_bytes()
+                    };
+                    tree.feed(pid, file, answer);
+                    process.write();
+                }
+                let snapshot = scanner.tick().await;
+                if snapshot
+                    .rows()
+                    .iter()
+                    .all(|row| row.memory().is_ok() && row.facts.cmdline.is_ok())
+                {
+                    break;
+                }
+                assert!(began.elapsed() < HANG, "{file}: {:?}", snapshot.sampling);
+            }
+        });
+    }
+}

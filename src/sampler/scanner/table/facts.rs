@@ -682,15 +682,20 @@ impl Process {
             JobKey::Cmdline(self.serial),
             8,
             |context, reader| {
-                let line = facts::read(&process, &context.roots.proc, b"cmdline", reader.buf);
-                let line = line.map(pid::cmdline);
+                let share = context.shares.begin(&process.target, &context.roots);
+                let line = share.map(|_share| {
+                    let line = facts::read(&process, &context.roots.proc, b"cmdline", reader.buf);
+                    line.map(pid::cmdline)
+                });
                 (process, line)
             },
             |scanner, (process, line)| {
                 if let Some(known) = scanner.table.process(&process) {
                     known.facts.line.pending = None;
-                    if known.exec == process.exec {
-                        known.facts.set_cmdline(line);
+                    match line {
+                        Some(line) if known.exec == process.exec => known.facts.set_cmdline(line),
+                        Some(_) => {}
+                        None => known.facts.line.is_dirty = true,
                     }
                 }
                 scanner.table.share_facts(process.pid);

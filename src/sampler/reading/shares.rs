@@ -1,0 +1,110 @@
+//! Limits how many threads the processes of one user can block. Anyone can start processes whose memory lock is never released.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::spending::{owner_of, real_uid};
+use super::target::Target;
+use crate::proc::clock;
+use crate::proc::files::Roots;
+
+/// A read that takes longer may be blocked. Most take well below 1 ms.
+const SILENT: Duration = Duration::from_millis(25);
+
+/// The reads in progress that may block.
+pub(crate) struct Shares {
+    /// Maximum number of a user's reads that may be blocked.
+    most: usize,
+    reads: Mutex<Vec<InProgress>>,
+    /// The users who are responsible for uids, while many reads are blocked.
+    owners: Mutex<HashMap<u32, u32>>,
+}
+
+struct InProgress {
+    target: Arc<Target>,
+    since: Duration,
+    /// The user of the process, once it was needed.
+    owner: Option<u32>,
+}
+
+/// A read in progress. It ends when this is dropped.
+pub(crate) struct Share<'a> {
+    shares: &'a Shares,
+    target: &'a Arc<Target>,
+    since: Duration,
+}
+
+impl Shares {
+    /// Of `max_stuck` reads that may be blocked, one user's processes may block half.
+    pub(crate) fn new(max_stuck: usize) -> Self {
+        Self {
+            most: max_stuck.div_ceil(2),
+            reads: Mutex::default(),
+            owners: Mutex::default(),
+        }
+    }
+
+    /// Returns the user who is responsible for a process: its real user, or the one whose subordinate uid that is.
+    fn owner(&self, target: &Target, roots: &Roots) -> u32 {
+        let uid = real_uid(target, roots);
+        let known = self.owners.lock().get(&uid).copied();
+        known.unwrap_or_else(|| {
+            let owner = owner_of(uid, roots);
+            self.owners.lock().insert(uid, owner);
+            owner
+        })
+    }
+
+    /// Begins a read of a process. Returns `None` if it must not start now, because so many of its user's are blocked. The superuser's may
+    /// always start.
+    pub(crate) fn begin<'a>(&'a self, target: &'a Arc<Target>, roots: &Roots) -> Option<Share<'a>> {
+        let now = clock::monotonic();
+        let is_silent = |read: &InProgress| now.saturating_sub(read.since) >= SILENT;
+        let blocked = self.reads.lock().iter().filter(|read| is_silent(read)).count();
+        // Normally there are none, and the user does not matter.
+        if blocked < self.most {
+            self.owners.lock().clear();
+        } else {
+            let user = self.owner(target, roots);
+            let unknown: Vec<_> = {
+                let reads = self.reads.lock();
+                let unknown = reads.iter().filter(|read| is_silent(read) && read.owner.is_none());
+                unknown.map(|read| Arc::clone(&read.target)).collect()
+            };
+            for other in unknown {
+                let known = self.owner(&other, roots);
+                let mut reads = self.reads.lock();
+                let of_other = reads.iter_mut().filter(|read| Arc::ptr_eq(&read.target, &other));
+                of_other.for_each(|read| read.owner = Some(known));
+            }
+            let reads = self.reads.lock();
+            let own = reads.iter().filter(|read| is_silent(read) && read.owner == Some(user));
+            if user != 0 && own.count() >= self.most {
+                return None;
+            }
+        }
+        self.reads.lock().push(InProgress {
+            target: Arc::clone(target),
+            since: now,
+            owner: None,
+        });
+        Some(Share {
+            shares: self,
+            target,
+            since: now,
+        })
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mut reads = self.shares.reads.lock();
+        let own = |read: &InProgress| Arc::ptr_eq(&read.target, self.target) && read.since == self.since;
+        if let Some(place) = reads.iter().position(own) {
+            reads.swap_remove(place);
+        }
+    }
+}
