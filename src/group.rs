@@ -20,6 +20,8 @@ pub(crate) use key::{common_line, write_siblings_name};
 pub use names::{GroupNames, command_name};
 pub use totals::{Change, Coverage, Totals};
 
+use totals::SharedSpaces;
+
 use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{ProcessSample, Replaced};
 use crate::model::snapshot::Snapshot;
@@ -124,8 +126,7 @@ pub fn groups<'a>(
     if by == GroupBy::Mapping {
         return groups;
     }
-    // Groups with members that share an address space.
-    let mut sharing = HashSet::new();
+    let mut shares = false;
     for (at, sample) in rows.iter().enumerate() {
         let is_kept = keep(sample);
         if !is_kept && sample.stat.is_kernel_thread() {
@@ -148,9 +149,7 @@ pub fn groups<'a>(
                 groups[place].add_member(at, sample);
                 // Now, while the row is in the CPU's cache: reading many rows again takes longer than adding them.
                 groups[place].totals.add(&Totals::one(sample, change(sample).as_ref()));
-                if sample.shares_mm.is_some() {
-                    sharing.insert(place);
-                }
+                shares |= sample.shares_mm.is_some();
             }
             _ => *is_cut = true,
         }
@@ -160,14 +159,33 @@ pub fn groups<'a>(
             groups[place].whole = !is_cut;
         }
     }
-    for place in sharing {
-        let members = groups[place].members.iter().map(|at| &rows[*at]);
-        groups[place].totals = Totals::of(members, &change);
+    if shares {
+        count_spaces_once(&mut groups, rows, &change);
     }
     for group in &mut groups {
         group.cgroup = cgroup_of_group(&group.key, &group.members, snapshot);
     }
     groups
+}
+
+/// Sums the groups anew whose members share address spaces. The memory of each space counts in one group.
+fn count_spaces_once(groups: &mut [Group], rows: &[ProcessSample], change: impl Fn(&ProcessSample) -> Option<Change>) {
+    let members =
+        |(place, group): (usize, &Group)| group.members.iter().map(move |at| (place, *at)).collect::<Vec<_>>();
+    let all: Vec<(usize, usize)> = groups.iter().enumerate().flat_map(members).collect();
+    let spaces = SharedSpaces::new(&all.iter().map(|(_, at)| &rows[*at]));
+    let places: HashSet<usize> = spaces.all().flatten().map(|number| all[*number].0).collect();
+    for place in &places {
+        groups[*place].totals = Totals::default();
+    }
+    for (number, (place, at)) in all.iter().enumerate().filter(|(_, (place, _))| places.contains(place)) {
+        let (sample, change) = (&rows[*at], change(&rows[*at]));
+        groups[*place].totals.add(&if spaces.counts(number, sample) {
+            Totals::one(sample, change.as_ref())
+        } else {
+            Totals::without_memory(sample, change.as_ref())
+        });
+    }
 }
 
 /// Returns the figures of the cgroup that a group is.

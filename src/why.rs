@@ -181,8 +181,8 @@ pub struct Why {
     at: Option<SystemTime>,
     history: History,
     trail: Trail,
-    /// The kills that have not ended.
-    open: Option<Episode>,
+    /// The kills that have not ended, by their owners.
+    kills: BTreeMap<Box<[u8]>, Episode>,
     /// The dangers and stalls that have not ended, by their owners: those of a user do not become part of another's.
     signs: BTreeMap<Box<[u8]>, Episode>,
     /// The known kills that the history, or the last snapshot, has.
@@ -220,7 +220,7 @@ impl Why {
             at,
             history: History::with_config(config),
             trail: Trail::default(),
-            open: None,
+            kills: BTreeMap::new(),
             signs: BTreeMap::new(),
             known_kills: Vec::new(),
             begun: (Duration::ZERO, SystemTime::UNIX_EPOCH),
@@ -304,7 +304,7 @@ impl Why {
         let high = all.filter(|exit| exit.own() >= least && exit.is_brief());
         let high: Vec<Exit> = high.cloned().collect();
         // An open event may last, and is explained later.
-        let open = self.open.iter().chain(self.signs.values());
+        let open = self.kills.values().chain(self.signs.values());
         let moments: Vec<_> = open.map(|open| open.time).chain([snapshot.time]).collect();
         let [_, recent] = &mut self.brief;
         recent.retain(|exit| moments.iter().any(|at| distance(exit.time, *at) <= TEN_MINUTES));
@@ -408,7 +408,7 @@ impl Why {
             let is_with = |open: &Episode| {
                 let is_near = kill.at + TOGETHER >= open.first_sign && kill.at <= open.last_sign + TOGETHER;
                 let is_near = is_near && kill.at <= open.first_sign + LONGEST;
-                is_near && open.owner == kill.owner() && (open.time < first) == (kill.event.time < first)
+                is_near && (open.time < first) == (kill.event.time < first)
             };
             let moment = if is_old {
                 snapshot
@@ -416,7 +416,7 @@ impl Why {
                 self.moment_of(&kill, snapshot)
             };
             let (moment, held) = (Arc::clone(moment), kill.held());
-            match &mut self.open {
+            match self.kills.get_mut(&kill.owner()) {
                 Some(open) if is_with(open) => {
                     open.kills.push(key);
                     if held > open.largest {
@@ -430,7 +430,10 @@ impl Why {
                     open.last_sign = open.last_sign.max(kill.at);
                     continue;
                 }
-                _ => self.close_kill(),
+                _ => {
+                    let before = self.kills.remove(&kill.owner()).into_iter();
+                    before.for_each(|open| self.finish_episode(&open, true, None));
+                }
             }
             let mut episode = Episode {
                 kind: EventKind::Kill,
@@ -454,7 +457,7 @@ impl Why {
             if let Some(signs) = signs.or(of_machine) {
                 (episode.danger, episode.stall) = (signs.danger, signs.stall);
             }
-            self.open = Some(episode);
+            self.kills.insert(kill.owner(), episode);
         }
     }
 
@@ -490,7 +493,7 @@ impl Why {
             // They are part of kills that have not ended.
             let of_kills = |open: &Episode| open.owner == owner || open.is_of_machine && *owner == *MACHINE;
             let has_room = self.signs.len() < MAX_SIGNS || *owner == *MACHINE || self.signs.contains_key(&owner);
-            if !has_room || self.open.as_ref().is_some_and(of_kills) {
+            if !has_room || self.kills.values().any(of_kills) {
                 continue;
             }
             let is_of_machine = *owner == *MACHINE;
@@ -524,17 +527,13 @@ impl Why {
             ..Episode::new(EventKind::Reboot, last)
         };
         let signs = self.signs.remove(MACHINE);
-        match self.open.take() {
-            // If a kill freed enough memory, the kill is the event to explain; the reboot is another one. A kill in a cgroup makes no
-            // machine reboot.
-            Some(kill) if !(is_short && kill.is_of_machine) => {
-                self.finish_episode(&kill, true, resumed);
-            }
-            open => {
-                if let Some(open) = open.or(signs).filter(|_| is_short) {
-                    (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
-                }
-            }
+        // If a kill freed enough memory, the kill is the event to explain; the reboot is another one. A kill in a cgroup makes no machine
+        // reboot.
+        let kills = std::mem::take(&mut self.kills).into_values();
+        let (causes, others): (Vec<_>, Vec<_>) = kills.partition(|kill| is_short && kill.is_of_machine);
+        self.finish_episodes(others, resumed);
+        if let Some(open) = causes.into_iter().next().or(signs).filter(|_| is_short) {
+            (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
         }
         self.close();
         let is_soon = |kill: SystemTime| distance(kill, last.time) <= AFTERMATH;
@@ -578,18 +577,19 @@ impl Why {
         let signs = std::mem::take(&mut self.signs).into_iter();
         let (over, open): (Signs, Signs) = signs.partition(|(_, open)| is_over(open));
         self.signs = open;
-        for open in over.into_values() {
-            self.finish_episode(&open, true, None);
-        }
-        if self.open.as_ref().is_some_and(is_over) {
-            self.close_kill();
-        }
+        self.finish_episodes(over.into_values().collect(), None);
+        let kills = std::mem::take(&mut self.kills).into_iter();
+        let (over, open): (Signs, Signs) = kills.partition(|(_, open)| is_over(open));
+        self.kills = open;
+        self.finish_episodes(over.into_values().collect(), None);
     }
 
-    fn close_kill(&mut self) {
-        if let Some(open) = self.open.take() {
-            self.finish_episode(&open, true, None);
-        }
+    /// Adds events in the order of their time.
+    fn finish_episodes(&mut self, mut episodes: Vec<Episode>, resumed: Option<SystemTime>) {
+        episodes.sort_by_key(|episode| episode.time);
+        episodes
+            .iter()
+            .for_each(|episode| self.finish_episode(episode, true, resumed));
     }
 
     /// Adds an event, and explains it if it is more serious than the earlier ones.
@@ -766,7 +766,7 @@ impl Why {
         if is_cut && self.has_rebooted(&last) {
             self.explain_reboot(&last, None);
         }
-        if self.open.is_none()
+        if !self.kills.values().any(|open| open.is_of_machine)
             && self.is_short(&last)
             && let Some(open) = self.signs.remove(MACHINE)
         {

@@ -58,7 +58,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Bytes(0) | Value::Count(0) => zero(),
         Value::Bytes(n) => plain(units::bytes(*n, units)),
         Value::AtLeast(n) => Cell::new(at_least(*n, units, width), CellStyle::Estimate),
-        Value::AtMost(n) => Cell::new(at_most(*n, units, width), CellStyle::Estimate),
+        Value::AtMost(n) | Value::Within(_, n) => Cell::new(at_most(*n, units, width), CellStyle::Estimate),
         Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
@@ -70,8 +70,10 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::PerSecond(x) if *x < 0.05 => zero(),
         Value::PerSecond(x) if *x < 9.95 => plain(format!("{x:.1}")),
         Value::PerSecond(x) => plain(units::count(*x as u64)),
-        Value::ShareAtMost(x) if *x < 0.0005 => zero(),
-        Value::ShareAtMost(x) => Cell::new(format!("≤{:.1}", x * 100.0), CellStyle::Estimate),
+        Value::ShareAtMost(x) | Value::ShareWithin(_, x) if *x < 0.0005 => zero(),
+        Value::ShareAtMost(x) | Value::ShareWithin(_, x) => {
+            Cell::new(format!("≤{:.1}", x * 100.0), CellStyle::Estimate)
+        }
         Value::Share(x) if *x < 0.0005 => zero(),
         Value::Share(x) if *x >= 9.995 => plain(format!("{:.0}", x * 100.0)),
         Value::Share(x) => plain(format!("{:.1}", x * 100.0)),

@@ -42,14 +42,15 @@ const REFERENCED: Needs = Needs::MEMORY.and(Needs::REFERENCED);
 /// All columns, in the order of the column chooser.
 pub static COLUMNS: &[Entry] = &[
     // The memory of a process, and how it changes.
-    Entry::bytes("pss", "PSS", |r| match r.counted_rss {
-        Some(rss) => Value::AtMost(rss),
-        None => memory(r, |m| Ok(m.pss)),
+    Entry::bytes("pss", "PSS", |r| match (r.counted_rss, r.memory) {
+        (Some(rss), _) => Value::AtMost(rss),
+        (None, Ok(memory)) if r.hidden_rss > 0 => Value::Within(memory.pss, memory.pss.saturating_add(r.hidden_rss)),
+        (None, memory) => Value::bytes(memory.map(|m| m.pss)),
     })
         .help(
             "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
-             all processes counts every page once. If it cannot be read, RSS is shown as an upper bound, with ≤. \
-             Kernel: Pss in smaps_rollup.",
+             all processes counts every page once. If it cannot be read, RSS is shown as an upper bound, with ≤; in a \
+             group, RSS of such processes is added. Kernel: Pss in smaps_rollup.",
         )
         .metric("zmtop_pss_bytes")
         .metric_help(
@@ -118,7 +119,13 @@ pub static COLUMNS: &[Entry] = &[
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
     Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, r.snapshot.system.mem_total) {
-        (Ok(m), _, Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
+        (Ok(m), _, Ok(ram)) => {
+            let share = |bytes: u64| bytes as f64 / ram.max(1) as f64;
+            match r.hidden_rss {
+                0 => Value::Share(share(m.pss)),
+                hidden => Value::ShareWithin(share(m.pss), share(m.pss.saturating_add(hidden))),
+            }
+        }
         (Err(_), Some(rss), Ok(ram)) => Value::ShareAtMost(rss as f64 / ram.max(1) as f64),
         (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
     })

@@ -26,6 +26,8 @@ pub struct Row<'a> {
     pub memory: Reading<&'a Memory>,
     /// RSS by the kernel's own counters, if the memory is hidden.
     pub counted_rss: Option<u64>,
+    /// RSS of the members of a group whose memory is hidden, beside the sum of the others.
+    pub hidden_rss: u64,
     /// Resident anonymous memory by the same counters, if the memory is hidden.
     pub counted_anon: Option<u64>,
     /// True if the changes, the footprint and the judgement are based on that RSS.
@@ -55,8 +57,10 @@ impl<'a> Row<'a> {
     pub fn of_process(sample: &'a ProcessSample, history: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: Some(sample),
-            memory: sample.memory(),
+            // One of the processes that share an address space shows its memory.
+            memory: sample.shares_mm.map_or(sample.memory(), |_| Err(Missing::Elsewhere)),
             counted_rss: sample.counted_rss(),
+            hidden_rss: 0,
             counted_anon: sample.counted_anon(),
             is_counted: sample.memory().is_err() && history.is_some_and(RowHistory::shows_counted),
             error: sample.walk.map_or(0, |walk| walk.error),
@@ -79,6 +83,7 @@ impl<'a> Row<'a> {
         let history = history.filter(|_| group.whole);
         let sums = Self::of_totals(&group.totals, snapshot);
         Self {
+            hidden_rss: group.totals.hidden_beside(),
             change: history.map_or(sums.change, |history| Some(history.change())),
             footprint: history.map(RowHistory::footprint),
             trend: history.map(RowHistory::trend),
@@ -92,6 +97,7 @@ impl<'a> Row<'a> {
             sample: None,
             memory: totals.memory.as_ref().map_err(|e| *e),
             counted_rss: Some(totals.counted_rss).filter(|rss| *rss > 0 && totals.memory.is_err()),
+            hidden_rss: 0,
             counted_anon: totals.counted_anon.filter(|_| totals.memory.is_err()),
             is_counted: false,
             error: totals.error,

@@ -17,6 +17,8 @@ pub enum Value<'a> {
     AtMost(u64),
     /// The known bytes. There are more that could not be read.
     AtLeast(u64),
+    /// The known bytes, and an upper bound that includes what could not be read. Shown and sorted by the bound.
+    Within(u64, u64),
     /// A change in bytes, and the size now.
     Delta(i64, u64),
     /// Bytes a second.
@@ -27,6 +29,8 @@ pub enum Value<'a> {
     Share(f64),
     /// Unknown, but at most this fraction, as [`AtMost`](Self::AtMost).
     ShareAtMost(f64),
+    /// A known fraction and its bound, as [`Within`](Self::Within).
+    ShareWithin(f64, f64),
     Count(u64),
     /// A number that names something: never shortened.
     Id(u64),
@@ -87,9 +91,10 @@ impl<'a> Value<'a> {
     /// Returns the number for filters and sorting.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
+            Self::Bytes(n) | Self::AtLeast(n) | Self::Within(n, _) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n, _) => Some(*n as f64),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
+            Self::Share(x) | Self::ShareWithin(x, _) => Some(*x),
             Self::Chart(_, slope) => *slope,
             Self::Trend(t, _) | Self::Pace(t) => Some(t.slope),
             Self::Confidence(t) => Some(t.confidence),
@@ -109,8 +114,8 @@ impl<'a> Value<'a> {
                 })
             }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
-            Self::AtMost(n) => SortKey::Number(*n as f64),
-            Self::ShareAtMost(x) => SortKey::Number(*x),
+            Self::AtMost(n) | Self::Within(_, n) => SortKey::Number(*n as f64),
+            Self::ShareAtMost(x) | Self::ShareWithin(_, x) => SortKey::Number(*x),
             // As infinity it would come first in descending order.
             Self::Never => SortKey::Missing,
             other => other
@@ -123,11 +128,12 @@ impl<'a> Value<'a> {
     /// Converts to data, without the reason of [`Value::Missing`].
     pub fn into_data(self) -> DataValue<'a> {
         match self {
-            Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
-            Self::Delta(n, _) => DataValue::Signed(n),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => {
-                DataValue::float(x)
+            Self::Bytes(n) | Self::AtLeast(n) | Self::Within(n, _) | Self::Count(n) | Self::Id(n) => {
+                DataValue::Integer(n)
             }
+            Self::Delta(n, _) => DataValue::Signed(n),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Seconds(x) | Self::Forecast(x) => DataValue::float(x),
+            Self::Share(x) | Self::ShareWithin(x, _) => DataValue::float(x),
             Self::Pace(t) => DataValue::float(t.slope),
             Self::Confidence(t) => DataValue::float(t.confidence),
             Self::Text(bytes) => DataValue::Text(bytes),

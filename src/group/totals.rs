@@ -145,6 +145,11 @@ impl Totals {
         sum
     }
 
+    /// Returns the RSS of processes whose memory is hidden, if that of others is known.
+    pub const fn hidden_beside(&self) -> u64 {
+        if self.memory.is_ok() { self.counted_rss } else { 0 }
+    }
+
     /// Returns an upper bound that uses RSS for the PSS of processes whose memory is hidden; `None` if all are hidden.
     pub fn as_bound(&self) -> Option<Self> {
         let memory = self.memory.ok()?;

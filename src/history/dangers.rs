@@ -60,9 +60,10 @@ const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 const SHORT: u64 = 4;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
-/// Minimum time between two such moments of one owner: the longest window of a forecast. And the maximum number of remembered owners.
+/// Minimum time between two such moments of one owner: the longest window of a forecast. And the maximum number of them in that time: each
+/// container is an owner.
 const RELIEF_INTERVAL: Duration = Duration::from_secs(512);
-const MAX_FREED: usize = 64;
+const MAX_FREED: usize = 2;
 /// A part of the kernel's memory is reported instead of a process if it grows this many times as much.
 const PART_FACTOR: f64 = 1.5;
 
@@ -173,8 +174,18 @@ struct Watched {
     /// The cgroups whose limits are nearer, without those below them, by digest. Their growth since they are among them is added to the
     /// memory left to compensate for it.
     stopping: Vec<Stopping>,
+    /// The cgroups that were among them and no longer are, though they exist, by digest, and the time of that. They do not return at once:
+    /// together, they may use more than is left.
+    left_out: HashMap<u64, Duration>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
+}
+
+/// The cgroups whose limits stop growth now, and those that no longer do so, by digest.
+#[derive(Debug, Default)]
+struct Stops {
+    stopping: Vec<u64>,
+    left_out: Vec<u64>,
 }
 
 /// A cgroup whose limit stops its growth.
@@ -192,20 +203,22 @@ struct InUse {
     ceilings: [u64; 2],
     /// The digest of its owner.
     owner: u64,
-    /// Its limit was raised or removed lately, so it does not stop growth.
+    /// Its limit does not stop growth: it was raised or removed lately, or is a soft one and exceeded.
     is_raised: bool,
 }
 
 impl Watched {
-    /// Adds the memory left now, and the cgroups that are `stopping`. `before` and `used` have the memory of all cgroups.
+    /// Adds the memory left now, and the cgroups that are stopping. `before` and `used` have the memory of all cgroups.
     fn push(
         &mut self,
         now: Duration,
         left: u64,
-        stopping: Vec<u64>,
+        Stops { stopping, left_out }: Stops,
         before: &HashMap<u64, InUse>,
         used: &HashMap<u64, InUse>,
     ) {
+        self.left_out.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
+        self.left_out.extend(left_out.into_iter().map(|digest| (digest, now)));
         // A cgroup that is gone no longer stops.
         let gone = self.stopping.iter().map(|one| one.digest);
         let gone = gone.filter(|digest| !used.contains_key(digest));
@@ -308,27 +321,41 @@ impl Tree {
         Self { nodes, outermost }
     }
 
-    /// Returns the digests of the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. If
-    /// those that grow may use more than that together, the ones that leave least come first.
-    fn stopping(&self, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Vec<u64> {
+    /// Returns the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. If those that grow
+    /// may use more than that together, the ones that leave least come first.
+    fn stopping(&self, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Stops {
         let key = |number: usize| Reverse((self.nodes[number].left, number));
-        let needed = |node: &Node| {
-            let now = used.get(&node.digest).filter(|now| !now.is_raised)?;
+        let grown = |node: &Node| {
+            let is_out = |now: &&InUse| now.is_raised || watched.left_out.contains_key(&node.digest);
+            let now = used.get(&node.digest).filter(|now| !is_out(now))?;
             let known = watched.known(node.digest);
-            let grown = known.map_or(0, |known| now.bytes.saturating_sub(known.used));
-            Some(node.left.min(grown.saturating_mul(FURTHER)))
+            Some(known.map_or(0, |known| now.bytes.saturating_sub(known.used)))
         };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
-        let (mut found, mut rest) = (Vec::new(), left);
+        let (mut found, mut rest) = (Stops::default(), left);
+        // What the others may need that have hardly grown yet, and the growth of each that is full.
+        let (mut further, mut full) = (0_u64, Vec::new());
         while let Some(Reverse((_, number))) = open.pop() {
             let node = &self.nodes[number];
-            let needed = needed(node).filter(|needed| node.left < left && *needed <= rest);
-            if let Some(needed) = needed {
-                rest -= needed;
-                found.push(node.digest);
-            } else {
+            let needed = |grown: u64| node.left.min(grown.saturating_mul(FURTHER));
+            let grown = grown(node).filter(|grown| node.left < left && needed(*grown) <= rest);
+            let Some(grown) = grown else {
                 open.extend(node.below.iter().copied().map(key));
-            }
+                found
+                    .left_out
+                    .extend(watched.known(node.digest).map(|known| known.digest));
+                continue;
+            };
+            rest -= needed(grown);
+            further = further.saturating_add(node.left - needed(grown));
+            full.extend(Some(grown).filter(|grown| node.left <= grown / FURTHER && *grown > 0));
+            found.stopping.push(node.digest);
+        }
+        // They may fill up one after the other. A single one is no sign of that.
+        let largest = full.iter().max().copied().unwrap_or(0);
+        let as_much = full.iter().sum::<u64>().saturating_sub(largest);
+        if further.min(as_much) > rest {
+            found.left_out.append(&mut found.stopping);
         }
         found
     }
@@ -349,7 +376,8 @@ impl DangerWatch {
                 bytes: room.used,
                 ceilings: room.ceilings,
                 owner: digests(&self.key, owned_path(path)).last().unwrap_or_default(),
-                is_raised: self.raised.contains_key(&node.digest),
+                // Above a soft limit, growth is only slowed.
+                is_raised: self.raised.contains_key(&node.digest) || room.is_soft && room.left == 0,
             };
             self.used.insert(node.digest, in_use);
         }
@@ -418,7 +446,7 @@ impl DangerWatch {
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 let watched = self.limits.entry(Limit::AddressSpace(*id)).or_default();
-                watched.push(now, left, Vec::new(), &before, used);
+                watched.push(now, left, Stops::default(), &before, used);
             }
         }
         let limits = self.limits.iter_mut();
@@ -601,7 +629,7 @@ impl History {
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let most = most_of(each, whole(GroupBy::Command));
-        let most = most.map(|(key, grown)| (self.user_or(snapshot, key, pace), grown));
+        let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
         let most = most_of(most.into_iter(), whole(GroupBy::User));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);

@@ -898,7 +898,7 @@ impl History {
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
         let found = most_of(processes, whole(GroupBy::Command));
-        let found = found.map(|(key, grown)| (self.user_or(snapshot, key, change), grown));
+        let found = found.map(|(key, grown)| (self.user_or(key, &others), grown));
         let found = most_of(found.into_iter(), whole(GroupBy::User)).into_iter();
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));

@@ -7,7 +7,7 @@ use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::unit::owned_path;
-use crate::model::{Reading, Snapshot};
+use crate::model::{Identity, Reading};
 
 /// A program is named instead of one process if it has this many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
@@ -95,8 +95,8 @@ pub(super) fn fullest<'a>(
 
 impl History {
     /// Returns the user instead of a program if several users run it and nearly all of its growth is in processes of one of them: anyone
-    /// can run a program of that name.
-    pub(super) fn user_or(&self, snapshot: &Snapshot, key: RowKey, measure: impl Fn(&RowHistory) -> f64) -> RowKey {
+    /// can run a program of that name. `processes` are those whose growth counts.
+    pub(super) fn user_or(&self, key: RowKey, processes: &[(Identity, f64)]) -> RowKey {
         let RowKey::Group(GroupKey {
             by: GroupBy::Command,
             name: Some(program),
@@ -105,11 +105,15 @@ impl History {
             return key;
         };
         let mut users: BTreeMap<&Arc<[u8]>, f64> = BTreeMap::new();
-        for sample in snapshot.rows() {
-            if let (Ok(user), Some(row)) = (sample.facts.owner_name(), self.get(sample.id))
-                && self.command(sample.id).is_some_and(|name| name == *program)
+        for (id, grown) in processes {
+            let user = self
+                .processes
+                .get(id)
+                .and_then(|process| process.facts.owner_name().ok());
+            if let Some(user) = user
+                && self.command(*id).is_some_and(|name| name == *program)
             {
-                *users.entry(user).or_default() += measure(row).max(0.0);
+                *users.entry(user).or_default() += grown.max(0.0);
             }
         }
         let all: f64 = users.values().sum();

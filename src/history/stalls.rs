@@ -388,8 +388,14 @@ impl History {
                     continue;
                 }
             }
-            let outer = if stall.cgroup.is_none() { &inner[..] } else { &[] };
-            let Some(found) = self.waiter_and_taker(snapshot, &stall, outer) else {
+            // Below their limits, cgroups wait for the machine.
+            let mut besides = if stall.cgroup.is_none() {
+                inner.clone()
+            } else {
+                Vec::new()
+            };
+            besides.retain(|path| is_at_limit(snapshot, path));
+            let Some(found) = self.waiter_and_taker(snapshot, &stall, &besides) else {
                 continue;
             };
             [stall.waiter, stall.taker] = found;

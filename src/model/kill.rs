@@ -57,7 +57,7 @@ named! {
     pub enum KillCause {
         /// The machine's memory was full.
         Machine = "machine",
-        /// The limit of a cgroup was reached.
+        /// The limit of a cgroup was reached, or the NUMA nodes of a memory policy or a cpuset were full.
         Cgroup = "cgroup",
         /// A daemon found that memory was short.
         Daemon = "daemon",
@@ -149,7 +149,7 @@ impl OomKill {
     pub fn cause(&self) -> KillCause {
         match (&self.victim, &self.daemon) {
             (_, Some(_)) => KillCause::Daemon,
-            (Ok(victim), None) if victim.by_cgroup => KillCause::Cgroup,
+            (Ok(victim), None) if victim.is_limited() => KillCause::Cgroup,
             (Ok(_), None) => KillCause::Machine,
             (Err(_), None) => KillCause::Unknown,
         }
@@ -158,10 +158,7 @@ impl OomKill {
     /// Returns true if a user can cause it: a limit was reached, a memory policy or a cpuset allowed only some NUMA nodes, or
     /// systemd-oomd acted for the pressure in a cgroup.
     pub fn is_of_cgroup(&self) -> bool {
-        let some_nodes = [Some(Constraint::MemoryPolicy), Some(Constraint::Cpuset)];
-        let victim = self.victim.as_ref();
         self.cause() == KillCause::Cgroup
-            || victim.is_ok_and(|victim| some_nodes.contains(&victim.constraint))
             || self
                 .daemon
                 .as_ref()
@@ -197,6 +194,12 @@ pub struct OomVictim {
 }
 
 impl OomVictim {
+    /// Returns true if the allocation was limited to a cgroup or to some NUMA nodes.
+    pub const fn is_limited(&self) -> bool {
+        let is_numa = matches!(self.constraint, Some(Constraint::MemoryPolicy | Constraint::Cpuset));
+        self.by_cgroup || is_numa
+    }
+
     /// Returns its uid and the cgroup whose limit was reached, or else its own one.
     pub fn origin(&self) -> KillOrigin<'_> {
         let limit = self.limit.as_ref().map(|limit| &limit.cgroup);

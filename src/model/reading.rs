@@ -35,6 +35,8 @@ pub enum Missing {
     Unlimited,
     /// Left out of the recording, by choice.
     NotRecorded,
+    /// Counted with the process whose address space it shares.
+    Elsewhere,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -58,6 +60,7 @@ impl Missing {
             Self::OutOfView => "not visible from here",
             Self::Unlimited => "no limit",
             Self::NotRecorded => "not recorded",
+            Self::Elsewhere => "counted in another process",
             Self::Errno(_) => "read error",
         }
     }
@@ -90,7 +93,7 @@ impl Missing {
     /// Returns true if a process with this reason has memory that is hidden. A kernel thread and a zombie have none, so
     /// they do not make a total partial.
     pub const fn hides_memory(self) -> bool {
-        !matches!(self, Self::KernelThread | Self::Zombie | Self::Gone)
+        !matches!(self, Self::KernelThread | Self::Zombie | Self::Gone | Self::Elsewhere)
     }
 }
 

@@ -170,8 +170,7 @@ impl CallersReport<'_> {
 
     /// Writes one object with all paths.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, self.measured)?;
-        writeln!(out)
+        super::json::line(out, self.measured)
     }
 
     /// Writes a line per path, outermost function first, with the kept bytes: the input of flame graph tools.

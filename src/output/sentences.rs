@@ -313,7 +313,7 @@ fn figure(column: &Column, row: &Row<'_>) -> Option<Figure> {
     let (bytes, bound) = match (column.value)(row) {
         Value::Bytes(n) => (n, ""),
         Value::AtLeast(n) => (n, "at least "),
-        Value::AtMost(n) => (n, "at most "),
+        Value::AtMost(n) | Value::Within(_, n) => (n, "at most "),
         _ => return None,
     };
     Some(Figure { bytes, bound })

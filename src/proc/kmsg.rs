@@ -64,12 +64,12 @@ pub struct LoggedKill {
 impl LoggedKill {
     /// Returns true if the machine's memory was full.
     pub const fn is_of_machine(&self) -> bool {
-        !self.victim.by_cgroup
+        !self.victim.is_limited()
     }
 
     /// Returns its origin, as far as it is known: see [`forget_kills`].
     pub fn origin(&self) -> Option<KillOrigin<'_>> {
-        self.victim.by_cgroup.then(|| self.victim.origin())
+        (!self.is_of_machine()).then(|| self.victim.origin())
     }
 }
 

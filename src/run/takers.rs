@@ -22,7 +22,7 @@ const MAX_WALKED: u64 = 16 << 30;
 /// Time for which snapshots contain the result of a read.
 const KEPT: Duration = Duration::from_secs(60);
 /// Maximum number of reads at once. A read may block for ever.
-const MOST: usize = 2;
+const MOST: usize = 4;
 /// The lowest priority.
 const NICE: i32 = 19;
 

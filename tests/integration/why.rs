@@ -1521,3 +1521,42 @@ fn the_texts_are_kept() {
         insta::assert_snapshot!(format!("why-{name}"), written(&found, Format::Table));
     }
 }
+
+#[test]
+fn a_kill_in_a_cgroup_does_not_split_the_kills_of_the_machine() {
+    let mut all = full_machine();
+    let kills = [
+        killed(120, 1, 7, "bulk", 740, None),
+        killed(122, 2, 30, "own", 10, Some("/shop")),
+        killed(124, 3, 31, "small", 20, None),
+    ];
+    for (second, snap) in all.iter_mut().enumerate() {
+        let known = kills.iter().zip([120, 122, 124]).filter(|(_, at)| second >= *at);
+        snap.oom_kills = known.map(|(kill, _)| kill.clone()).collect::<Vec<_>>().into();
+    }
+    let found = explain(all, None).unwrap();
+    assert_eq!(
+        (found.event.kind, found.victims.len()),
+        (EventKind::Kill, 2),
+        "{}",
+        text(&found)
+    );
+    assert!(
+        found.is_of_machine() && text(&found).contains("bulk"),
+        "{}",
+        text(&found)
+    );
+    let others: Vec<_> = found.others.iter().map(|event| event.kind).collect();
+    assert_eq!(others, [EventKind::Kill]);
+}
+
+#[test]
+fn a_kill_in_a_cgroup_does_not_hide_the_end_of_a_recording() {
+    let with_kill = filling("one").enumerate().map(|(second, mut snap)| {
+        let kill = (second >= 178).then(|| killed(178, 1, 30, "own", 10, Some("/own")));
+        snap.oom_kills = kill.into_iter().collect::<Vec<_>>().into();
+        snap
+    });
+    let found = explain(with_kill, None).unwrap();
+    assert_eq!(found.event.kind, EventKind::End, "{}", text(&found));
+}

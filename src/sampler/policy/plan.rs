@@ -28,7 +28,7 @@
 //! tolerances × age`. The bound itself mostly grows with age, so each process is walked about as often as `√(weight ×
 //! rate ÷ cost)` demands (known in queueing theory as an index policy for the age of information). Age raises the
 //! urgency without limit, so no process starves. The urgency of a new process grows with the time that it has been
-//! without figures.
+//! without figures. The users of new processes take turns, so a user who starts many delays only their own.
 //!
 //! # Budget
 //! New and due processes get half of the budget each. Each half is split between cheap and expensive processes,
@@ -37,6 +37,7 @@
 //! other: after such a walk, the next expensive one waits until the budget has paid for it. Idle processes have small
 //! shares, so an idle machine costs next to nothing however much memory it holds.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::rotation::part;
@@ -102,6 +103,8 @@ pub struct Candidate {
     pub was_idle: bool,
     /// A number by which turns are spread out, such as its serial number.
     pub place: u64,
+    /// The user who is responsible for it, if known yet.
+    pub user: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +210,8 @@ pub struct Planner {
     pub policy: Policy,
     buckets: Buckets,
     last: Option<Duration>,
+    /// When a new process of a user was chosen last, of users with more of them.
+    served: HashMap<Option<u32>, Duration>,
     /// New and due processes that the last choice left out for lack of budget.
     pub waiting: usize,
 }
@@ -220,6 +225,7 @@ impl Planner {
                 levels: [0.0; BUCKETS],
             },
             last: None,
+            served: HashMap::new(),
             waiting: 0,
         }
     }
@@ -256,10 +262,29 @@ impl Planner {
         self.buckets.fill(step, needed);
 
         wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // The users of new processes take turns. Due processes do not need that: age raises their urgency.
+        let mut counts: HashMap<Option<u32>, usize> = HashMap::new();
+        let served = std::mem::take(&mut self.served);
+        wanted.sort_by_cached_key(|(purpose, _, index)| {
+            if *purpose != Purpose::New {
+                return (0, Duration::ZERO);
+            }
+            let user = candidates[*index].user;
+            let number = counts.entry(user).or_default();
+            *number += 1;
+            (*number, served.get(&user).copied().unwrap_or_default())
+        });
+        self.served = served
+            .into_iter()
+            .filter(|(user, _)| counts.contains_key(user))
+            .collect();
         let mut chosen = Vec::new();
         for (purpose, _, index) in wanted {
             if self.buckets.reserve(purpose, candidates[index].cost) {
                 chosen.push(Choice { index, purpose });
+                if purpose == Purpose::New {
+                    self.served.insert(candidates[index].user, now);
+                }
             } else if purpose != Purpose::Idle {
                 // A waiting idle process is not counted: no sign says that its figures are wrong.
                 self.waiting += 1;

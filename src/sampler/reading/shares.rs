@@ -16,8 +16,8 @@ const SILENT: Duration = Duration::from_millis(25);
 
 /// The reads in progress that may block.
 pub(crate) struct Shares {
-    /// Maximum number of a user's reads that may be blocked.
-    most: usize,
+    /// Maximum number of reads that may be blocked.
+    max_stuck: usize,
     reads: Mutex<Vec<InProgress>>,
     /// The users who are responsible for uids, while many reads are blocked.
     owners: Mutex<HashMap<u32, u32>>,
@@ -38,10 +38,11 @@ pub(crate) struct Share<'a> {
 }
 
 impl Shares {
-    /// Of `max_stuck` reads that may be blocked, one user's processes may block half.
+    /// Creates shares of `max_stuck` reads that may be blocked. A user's processes may block half of those that others leave, so that
+    /// several users together leave some, too.
     pub(crate) fn new(max_stuck: usize) -> Self {
         Self {
-            most: max_stuck.div_ceil(2),
+            max_stuck,
             reads: Mutex::default(),
             owners: Mutex::default(),
         }
@@ -65,7 +66,7 @@ impl Shares {
         let is_silent = |read: &InProgress| now.saturating_sub(read.since) >= SILENT;
         let blocked = self.reads.lock().iter().filter(|read| is_silent(read)).count();
         // Normally there are none, and the user does not matter.
-        if blocked < self.most {
+        if blocked < self.max_stuck / 2 {
             self.owners.lock().clear();
         } else {
             let user = self.owner(target, roots);
@@ -82,7 +83,7 @@ impl Shares {
             }
             let reads = self.reads.lock();
             let own = reads.iter().filter(|read| is_silent(read) && read.owner == Some(user));
-            if user != 0 && own.count() >= self.most {
+            if user != 0 && own.count() >= self.max_stuck.saturating_sub(blocked) {
                 return None;
             }
         }

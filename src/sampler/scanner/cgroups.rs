@@ -20,6 +20,8 @@ const BATCH: usize = 16;
 const FIGURES_HOLD: Duration = Duration::from_millis(750);
 /// The same for a cgroup at rest, far below its limit, while figures are not needed.
 const REST_HOLDS: Duration = Duration::from_millis(3750);
+/// Time for which figures are valid while the next read is late: memory that is short delays reads, and a limit must not be forgotten then.
+const LATE_FIGURES_HOLD: Duration = Duration::from_secs(10);
 /// Time for which the limits of a cgroup are valid, and of one that has a limit and whose memory changes.
 const LIMITS_HOLD: Duration = Duration::from_millis(9750);
 const MOVING_LIMITS_HOLD: Duration = Duration::from_millis(1750);
@@ -236,8 +238,18 @@ impl Cgroups {
     /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. While figures are
     /// not needed, only cgroups with such a limit are returned. A cgroup whose read is late is reported as timed out.
     pub(super) fn publish(&mut self, running: &RunningReads) -> Published {
-        let is_late = |job: u64| running.is_late(JobKey::Cgroups(job));
-        let is_any_late = self.by_path.values().filter_map(|cgroup| cgroup.job).any(is_late);
+        let is_late = |cgroup: &Cgroup| {
+            let is_known = cgroup.at.is_some();
+            let allowed = if is_known {
+                running.deadline.max(LATE_FIGURES_HOLD)
+            } else {
+                running.deadline
+            };
+            cgroup
+                .job
+                .is_some_and(|job| running.is_silent(JobKey::Cgroups(job), allowed))
+        };
+        let is_any_late = self.by_path.values().any(is_late);
         if let Some(published) = self
             .published
             .as_ref()
@@ -253,10 +265,10 @@ impl Cgroups {
         };
         let mut all: BTreeMap<Arc<[u8]>, CgroupFigures> = BTreeMap::new();
         for (path, cgroup) in &self.by_path {
-            let figures = match (unmounted, cgroup.job) {
-                (Some(why), _) => CgroupFigures::missing(why),
-                (None, Some(job)) if running.is_late(JobKey::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),
-                (None, _) => cgroup.figures,
+            let figures = match unmounted {
+                Some(why) => CgroupFigures::missing(why),
+                None if is_late(cgroup) => CgroupFigures::missing(Missing::TimedOut),
+                None => cgroup.figures,
             };
             let is_mounted = |path: &&[u8]| matches!(&self.mounts, Some((Ok(m), _)) if m.directory(path).is_some());
             let figures = match above(path).filter(is_mounted).and_then(|up| all.get(up)) {

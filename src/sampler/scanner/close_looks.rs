@@ -3,7 +3,7 @@
 //!
 //! The rows of a published snapshot select these processes. Each is read at intervals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,14 @@ impl CloseLooks {
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
         let mut jobs = Vec::new();
-        snapshot.changed_rows().for_each(|row| self.check(row, now, &mut jobs));
+        let is_stuck =
+            |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
+        let mut stuck: HashMap<Option<u32>, usize> = HashMap::new();
+        for jvm in self.jvms.values().filter(is_stuck) {
+            *stuck.entry(jvm.owner).or_default() += 1;
+        }
+        let rows = snapshot.changed_rows();
+        rows.for_each(|row| self.check(row, now, &stuck, &mut jobs));
         if now.saturating_sub(self.pruned_at) >= JVM_INTERVAL {
             self.pruned_at = now;
             self.prune(snapshot);
@@ -80,28 +87,24 @@ impl CloseLooks {
         jobs
     }
 
-    fn check(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+    /// Adds the jobs for a changed row. `stuck` has the number of reads of counters that are late, by user.
+    fn check(&mut self, row: &ProcessSample, now: Duration, stuck: &HashMap<Option<u32>, usize>, jobs: &mut Vec<Job>) {
         if row.stat.lacks_memory().is_some() {
             return;
         }
         // The path of the program shows whether its library is needed.
         if may_be_jvm(&row.facts) && row.facts.exe != Err(Missing::Pending) {
-            jobs.extend(self.jvm_job(row, now));
+            jobs.extend(self.jvm_job(row, now, stuck));
         }
         if row.stat.vsize >= MIN_ADDRESS_SPACE {
             jobs.extend(self.limit_job(row, now));
         }
     }
 
-    fn jvm_job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
+    fn jvm_job(&mut self, row: &ProcessSample, now: Duration, stuck: &HashMap<Option<u32>, usize>) -> Option<Job> {
         let owner = row.facts.owner_uid().ok();
-        let is_stuck =
-            |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
-        let stuck = self.jvms.values().filter(is_stuck);
-        let [of_owner, of_all] = stuck.fold([0, 0], |[own, all], jvm| {
-            [own + usize::from(jvm.owner == owner), all + 1]
-        });
-        let may_read = of_owner < MAX_STUCK[0] && of_all < MAX_STUCK[1];
+        let of_owner = stuck.get(&owner).copied().unwrap_or(0);
+        let may_read = of_owner < MAX_STUCK[0] && stuck.values().sum::<usize>() < MAX_STUCK[1];
         let jvm = self.jvms.entry(row.id).or_default();
         jvm.owner = owner;
         if jvm.exec != row.exec {

@@ -23,7 +23,7 @@ use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
 use crate::sampler::containers::Containers;
 use crate::sampler::estimate::{Counters, Others, Tracker, shift};
 use crate::sampler::policy::activity::is_news;
-use crate::sampler::policy::plan::Purpose;
+use crate::sampler::policy::plan::{self, Purpose};
 use crate::sampler::policy::rotation::Rotation;
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::counters::SwapUse;
@@ -584,8 +584,9 @@ impl Table {
             return;
         }
         let has_parent = parent.is_some();
-        // A walk of the child covers the same areas as one of the parent.
+        // A walk of the child covers the same areas as one of the parent, as far as the child has pages there.
         let cost = parent.and_then(|p| p.cost);
+        let cost = cost.map(|cost| cost.min(plan::first_cost(stat.rss)));
         let Some(child) = process_mut(&mut self.entries, pid) else {
             return;
         };

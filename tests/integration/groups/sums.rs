@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use zmtop::columns::{Row, SortKey, Value, find};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy, Totals};
 use zmtop::model::{Identity, Missing, ProcessSample, Replaced, Stat};
@@ -232,4 +233,50 @@ fn bounds_on_errors_add_up_and_what_counts_once_errs_once() {
     let samples = [uncertain(2, 20), first, twin];
     assert_eq!(Totals::of(&samples, |_| None).error, 520);
     assert_eq!(Totals::of(&samples[..1], |_| None).error, 20);
+}
+
+#[test]
+fn the_pss_of_a_group_includes_the_hidden_members_as_a_bound() {
+    let mut rows = vec![
+        program(1, 0, "browser", "/bin/browser"),
+        program(2, 0, "browser", "/bin/browser"),
+        program(3, 0, "editor", "/bin/editor"),
+    ];
+    rows[1].walk = Err(Missing::Denied);
+    rows[1].stat.rss = 5000 * MIB;
+    let mut snap = snapshot(Duration::ZERO, rows);
+    snap.system.mem_total = Ok(10_000 * MIB);
+    let made = groups(&snap, GroupBy::Command);
+    let rows: Vec<Row<'_>> = made.iter().map(|group| Row::of_group(group, None, &snap)).collect();
+    let value = |at: usize, column| (find(column).unwrap().get().value)(&rows[at]);
+    let keys = [0, 1].map(|at| value(at, "pss").sort_key());
+    assert_eq!(keys, [5010, 10].map(|mib| SortKey::Number((mib * MIB) as f64)));
+    // Filters and data have what is known.
+    assert_eq!(value(0, "pss").number(), Some((10 * MIB) as f64));
+    assert!(matches!(value(0, "mem"), Value::ShareWithin(known, most) if known < 0.002 && most > 0.5));
+    assert!(matches!(value(1, "pss"), Value::Bytes(_)));
+}
+
+#[test]
+fn one_of_the_processes_that_share_an_address_space_shows_its_memory_and_one_group_counts_it() {
+    let mut rows: Vec<ProcessSample> = (1..5).map(|n| program(n, 0, &format!("p{n}"), "/bin/p")).collect();
+    let first = rows[0].id;
+    for row in &mut rows[1..3] {
+        row.shares_mm = Some(first);
+    }
+    let snap = snapshot(Duration::ZERO, rows);
+    let made = groups(&snap, GroupBy::Command);
+    let pss = made
+        .iter()
+        .map(|group| group.totals.memory.map_or(0, |memory| memory.pss));
+    assert_eq!(pss.collect::<Vec<_>>(), [10 * MIB, 0, 0, 10 * MIB]);
+    assert!(
+        made.iter()
+            .all(|group| group.totals.count == 1 && !group.totals.partial)
+    );
+    let shown = snap
+        .rows()
+        .iter()
+        .map(|row| Row::of_process(row, None, &snap).memory.is_ok());
+    assert_eq!(shown.collect::<Vec<_>>(), [true, false, false, true]);
 }

@@ -791,3 +791,67 @@ fn the_user_is_named_whose_processes_of_a_program_take_the_memory() {
     let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
     assert!(text.contains(": user games +"), "{text}");
 }
+
+#[test]
+fn cgroups_that_fill_one_after_the_other_do_not_hide_the_danger_of_the_machine() {
+    let grown = |second: u64| 200 * second.saturating_sub(60);
+    let in_turn = |second: u64, snap: &mut Snapshot| {
+        let used = |n: u64| grown(second).saturating_sub(1000 * n).min(1000);
+        let pod = |n: u64| (Arc::from(format!("/pod{n}").into_bytes()), limited_to(1000, used(n)));
+        snap.cgroups = Arc::new((0..30).map(pod).collect());
+        0
+    };
+    // The memory is full in second 160.
+    let calm = dangers_of_a_fall(20_000, 200, 158, |_, _| 0);
+    let found = dangers_of_a_fall(20_000, 200, 158, in_turn);
+    assert!(found >= 35 && found <= calm, "{found} of {calm}");
+    // A single one that is full, beside many that are idle, is no sign of that.
+    let alone = |second: u64, snap: &mut Snapshot| {
+        let used = grown(second).min(11_000);
+        let idle = (0..20).map(|n| (format!("/pod{n}"), limited_to(1000, 0)));
+        let all = idle.chain([("/jvm".to_owned(), limited_to(11_000, used))]);
+        snap.cgroups = Arc::new(
+            all.map(|(path, figures)| (Arc::from(path.into_bytes()), figures))
+                .collect(),
+        );
+        used
+    };
+    assert_eq!(dangers_of_a_fall(20_000, 0, 200, alone), 0);
+}
+
+#[test]
+fn growth_above_a_soft_limit_does_not_hide_the_danger_of_the_machine() {
+    let slowed = |second: u64, snap: &mut Snapshot| {
+        let figures = CgroupFigures {
+            high: Ok(Some(100 * MIB)),
+            swap_limit: Ok(Some(0)),
+            ..limited_to(1 << 30, 100 + 200 * second.saturating_sub(60))
+        };
+        let figures = CgroupFigures {
+            limit: Ok(None),
+            ..figures
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+        0
+    };
+    let calm = dangers_of_a_fall(20_000, 200, 158, |_, _| 0);
+    assert!(calm >= 60, "{calm}");
+    let found = dangers_of_a_fall(20_000, 200, 158, slowed);
+    assert!(found + 4 >= calm, "{found} of {calm}");
+}
+
+#[test]
+fn containers_that_end_do_not_hide_the_danger_of_the_machine() {
+    // Every 10 s, one grows to 400 MiB and ends. Each is an owner.
+    let jobs = |second: u64, snap: &mut Snapshot| {
+        let (number, age) = (second / 10, second % 10);
+        let used = if age < 9 { 400 * age / 8 } else { 0 };
+        let path = format!("/system.slice/docker-{number:064x}.scope");
+        let known = (age < 9).then(|| (Arc::from(path.into_bytes()), limited_to(2000, used)));
+        snap.cgroups = Arc::new(known.into_iter().collect());
+        used
+    };
+    let calm = dangers_of_a_fall(10_000, 50, 250, |_, _| 0);
+    let found = dangers_of_a_fall(10_000, 50, 250, jobs);
+    assert!(found * 4 >= calm * 3, "{found} of {calm}");
+}

@@ -8,7 +8,7 @@ use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::history::kills::Kill;
 use zmtop::model::cgroup::Count;
-use zmtop::model::kill::{KillCause, OomKill};
+use zmtop::model::kill::{Constraint, KillCause, OomKill};
 use zmtop::model::{CgroupFigures, Missing, Owner, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
@@ -868,5 +868,37 @@ fn what_filled_the_machine_is_named_also_if_it_is_no_process_or_program() {
         let found = why(&history);
         assert!(found.ends_with(expected), "{name}: {found}");
         assert_eq!(why(&restarted(&history)), found, "{name}");
+    }
+}
+
+#[test]
+fn a_user_who_runs_a_program_of_that_name_elsewhere_has_not_grown_below_the_limit() {
+    let of = |user: &'static [u8], sample| with_facts(sample, |facts| facts.user = Ok(user.into()));
+    let rows = |second: u64| {
+        let own = (21..26).map(|pid| of(b"shop", holding(pid, "worker", "/shop", 2 + second / 2)));
+        let others = [
+            of(b"alice", holding(40, "worker", "/", 100 + 20 * second)),
+            holding(7, "importer", "/shop", 140),
+        ];
+        own.chain(others).collect()
+    };
+    let history = after_kill(rows, &killed(60, 1, 7, "importer", 140, Some("/shop")));
+    let told = why(&history);
+    assert!(
+        told.ends_with("; worker (all its processes) had grown most, +25.0M in 10s"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_kill_of_a_memory_policy_is_one_that_a_user_can_cause() {
+    let mut kill = killed(60, 1, 7, "own", 100, None);
+    assert_eq!((kill.cause(), kill.is_of_machine()), (KillCause::Machine, true));
+    for constraint in [Constraint::MemoryPolicy, Constraint::Cpuset] {
+        if let Ok(victim) = &mut kill.victim {
+            victim.constraint = Some(constraint);
+        }
+        assert_eq!((kill.cause(), kill.is_of_machine()), (KillCause::Cgroup, false));
+        assert!(kill.origin().is_some());
     }
 }

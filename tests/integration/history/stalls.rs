@@ -364,3 +364,38 @@ fn many_stalls_of_one_user_hide_neither_the_machines_nor_those_of_others() {
     assert_eq!((paths.len(), paths[0]), (32, None), "{paths:?}");
     assert!(paths.contains(&Some(b"/web.slice/web.service")), "{paths:?}");
 }
+
+#[test]
+fn the_machine_stalls_also_if_all_that_waits_is_in_cgroups_far_below_their_limits() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..20_u64 {
+        let late = second.saturating_sub(10);
+        let faults = 1500 * late;
+        let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), vec![reader(20, 70, "/pod", faults)]);
+        snap.system.mem_total = Ok(1000 * MIB);
+        snap.system.mem_available = Ok(20 * MIB);
+        let waited = Duration::from_millis(500 * late);
+        snap.system.stalled = Ok([waited; 2]);
+        snap.system.pgmajfault = Ok(faults);
+        (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok(faults * 4096), Ok(0));
+        let figures = CgroupFigures {
+            current: Ok(600 * MIB),
+            reclaimable: Ok(50 * MIB),
+            limit: Ok(Some(800 * MIB)),
+            swap: Ok(0),
+            swap_limit: Ok(None),
+            high: Ok(None),
+            major_faults: Ok(Count(faults)),
+            refaults: Ok(Count(faults)),
+            stalled_some: Ok(waited),
+            stalled_full: Ok(waited),
+            ..CgroupFigures::missing(Missing::Unsupported)
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/pod"[..]), figures)].into());
+        history.push(&snap);
+    }
+    let stalls = history.stalls().iter();
+    let found: Vec<_> = stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect();
+    let pod = Some(&b"/pod"[..]);
+    assert_eq!(found, [(None, StallKind::Thrash), (pod, StallKind::Thrash)]);
+}

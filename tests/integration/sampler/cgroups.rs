@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use zmtop::model::cgroup::Count;
 use zmtop::model::{CgroupFigures, Missing, Snapshot};
-use zmtop::sampler::{Needs, Scanner};
+use zmtop::sampler::{Needs, Options, Scanner};
 
 use crate::support::tree::ProcTree;
 use crate::support::{PATIENCE, block_on};
@@ -320,4 +320,33 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
         (Err(Missing::Unsupported), Ok(Count(12)))
     );
     assert_eq!(found.stalled_full, Err(Missing::Unsupported));
+}
+
+#[test]
+fn a_limit_is_not_forgotten_while_a_read_is_late() {
+    let tree = tree(V2, "0:");
+    tree.write("sys/fs/cgroup/a.slice/memory.max", "9000\n");
+    tree.write("sys/fs/cgroup/a.slice/memory.current", "4096\n");
+    let options = Options {
+        deadline: Duration::from_millis(100),
+        ..tree.options()
+    };
+    let mut scanner = Scanner::new(&options);
+    scanner.set_needs(CGROUPS);
+    let began = Instant::now();
+    let ceiling = |snapshot: &Snapshot| snapshot.cgroups.get("/a.slice".as_bytes())?.ceiling();
+    while ceiling(&block_on(scanner.tick())).is_none() {
+        assert!(began.elapsed() < PATIENCE);
+    }
+    let path = tree.path("sys/fs/cgroup/a.slice/memory.current");
+    std::fs::remove_file(&path).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let began = Instant::now();
+    loop {
+        let snapshot = block_on(scanner.tick());
+        if began.elapsed() >= Duration::from_secs(3) {
+            break;
+        }
+        assert_eq!(ceiling(&snapshot), Some((9000, false)));
+    }
 }

@@ -276,3 +276,26 @@ fn newcomers_cannot_spend_without_end() {
     assert!(spent < 0.06, "{spent}");
     assert!(walked > 3000, "and they are not forgotten: {walked}");
 }
+
+#[test]
+fn a_user_who_starts_many_processes_does_not_delay_those_of_others() {
+    let mut planner = Planner::new(Policy::default());
+    let candidate = |user, waited, millis| Candidate {
+        waited: SECOND * waited,
+        cost: Duration::from_millis(millis),
+        user: Some(user),
+        ..new()
+    };
+    let mut of_other = None;
+    for second in 0..60 {
+        let mut all: Vec<_> = (0..300).map(|n| candidate(1, 300 - n, 21)).collect();
+        if second >= 50 {
+            all.push(candidate(2, second - 50, 300));
+        }
+        for choice in planner.choose(SECOND * second, &all) {
+            of_other = of_other.or((choice.index == 300).then_some(second));
+            planner.charge(choice.purpose, all[choice.index].cost, all[choice.index].cost);
+        }
+    }
+    assert!(of_other.is_some_and(|second| second <= 52), "{of_other:?}");
+}

@@ -197,6 +197,7 @@ impl Process {
             focus: in_focus,
             was_idle: self.was_idle,
             place: self.serial,
+            user: self.facts.facts.owner_uid().ok(),
         }
     }
 
