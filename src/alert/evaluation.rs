@@ -22,6 +22,8 @@ use crate::order;
 #[derive(Debug, Default)]
 pub struct Alerts {
     rules: Vec<RuleState>,
+    /// Number of rules so far. A number is never used again, as events of an earlier rule may still wait for its program.
+    numbered: usize,
     events: VecDeque<AlertEvent>,
     evaluation: Evaluation,
 }
@@ -35,38 +37,26 @@ impl Alerts {
 
     /// Creates the state before the first snapshot.
     pub fn new(rules: Vec<Rule>) -> Self {
-        let rules = rules.into_iter().enumerate();
-        Self {
-            rules: rules
-                .map(|(index, mut rule)| {
-                    rule.index = index;
-                    RuleState::new(rule)
-                })
-                .collect(),
-            ..Self::default()
-        }
+        let mut alerts = Self::default();
+        alerts.replace(rules, |_| None);
+        alerts
     }
 
-    /// Replaces the rules. `same_as` returns the index of the same rule among the present ones, whose state stays; others begin
-    /// again.
+    /// Replaces the rules. `same_as` returns the place of the same rule among the present ones, whose number and state stay; others
+    /// begin again. The next evaluation returns the ends of the alerts whose rule is gone.
     pub fn replace(&mut self, rules: Vec<Rule>, same_as: impl Fn(usize) -> Option<usize>) {
-        let old = std::mem::take(self);
-        let mut states: Vec<_> = old.rules.into_iter().map(Some).collect();
-        let rules = rules.into_iter().enumerate().map(|(index, mut rule)| {
-            rule.index = index;
-            let state = same_as(index).and_then(|at| states.get_mut(at)?.take());
-            let state = state.map(|state| RuleState {
-                rule: rule.clone(),
-                ..state
-            });
-            state.unwrap_or_else(|| RuleState::new(rule))
-        });
-        let rules: Vec<_> = rules.collect();
-        *self = Self {
-            rules,
-            events: old.events,
-            evaluation: old.evaluation,
-        };
+        let mut states: Vec<_> = std::mem::take(&mut self.rules).into_iter().map(Some).collect();
+        for (at, mut rule) in rules.into_iter().enumerate() {
+            let state = same_as(at).and_then(|at| states.get_mut(at)?.take());
+            self.rules.push(state.unwrap_or_else(|| {
+                rule.number = self.numbered;
+                self.numbered += 1;
+                RuleState::new(rule)
+            }));
+        }
+        for mut state in states.into_iter().flatten() {
+            state.restart(&mut self.evaluation);
+        }
         self.evaluation.tracked = self.rules.iter().map(RuleState::tracked).sum();
     }
 
@@ -89,9 +79,10 @@ impl Alerts {
         self.rules.iter().any(|state| state.is_firing(target))
     }
 
-    /// Returns true if the rule with this index is firing for the target.
+    /// Returns true if the rule with this number is firing for the target.
     pub fn rule_is_firing(&self, rule: usize, target: &Target) -> bool {
-        self.rules.get(rule).is_some_and(|state| state.is_firing(target))
+        let mut rules = self.rules.iter();
+        rules.any(|state| state.rule.number == rule && state.is_firing(target))
     }
 
     /// Returns how often a target was skipped because too many were tracked.
@@ -101,7 +92,7 @@ impl Alerts {
 
     /// Evaluates one snapshot, which `history` already includes. Returns its events in order.
     pub fn evaluate(&mut self, snapshot: &Snapshot, history: &History) -> Vec<AlertEvent> {
-        if self.rules.is_empty() {
+        if self.rules.is_empty() && self.evaluation.events.is_empty() {
             return Vec::new();
         }
         let continues = self.evaluation.advance(snapshot, history);
@@ -113,7 +104,7 @@ impl Alerts {
             }
         }
         self.evaluation.tracked = self.rules.iter().map(RuleState::tracked).sum();
-        self.evaluation.share = RuleState::MAX_SHARES / self.rules.len();
+        self.evaluation.share = RuleState::MAX_SHARES / self.rules.len().max(1);
         if let Ok(rows) = &snapshot.processes {
             self.evaluate_processes(rows, snapshot, history);
             for by in GroupBy::OF_PROCESSES {
@@ -279,7 +270,7 @@ impl Evaluation {
 
     fn push(&mut self, rule: &Rule, target: Target, transition: Transition, lasted: Duration, details: Arc<Details>) {
         self.events.push(AlertEvent {
-            rule: rule.index,
+            rule: rule.number,
             name: Arc::clone(&rule.name),
             target_kind: rule.target_kind,
             target,

@@ -81,8 +81,8 @@ const MADE_UP_PID: u32 = i32::MAX as u32;
 /// A rule: a condition on each target of a kind, and how long it must hold.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Its index among the rules, set by [`Alerts::new`](super::Alerts::new).
-    pub(super) index: usize,
+    /// Its number among all rules so far, set by [`Alerts`](super::Alerts).
+    pub number: usize,
     /// The name, unique among the rules.
     pub name: Arc<str>,
     /// The kind of its targets.
@@ -134,7 +134,7 @@ impl Rule {
             }
         }
         Ok(Self {
-            index: 0,
+            number: 0,
             name: name.into(),
             target_kind,
             hold: Duration::ZERO,
@@ -177,7 +177,7 @@ impl Rule {
             labels: labels.map(|(id, ..)| (*id, MADE_UP.as_bytes().into())).collect(),
         };
         AlertEvent {
-            rule: self.index,
+            rule: self.number,
             name: Arc::clone(&self.name),
             target_kind: self.target_kind,
             target,
@@ -246,7 +246,7 @@ named! {
         TargetGone = "gone",
         /// The process executed another program, and the condition is not true for it.
         Exec = "exec",
-        /// The snapshots are of another boot now, or of an earlier time.
+        /// The snapshots are of another boot now, or of an earlier time; or the rule was changed or removed.
         Restart = "restart",
     }
 }
@@ -381,7 +381,7 @@ impl Details {
 /// A rule fired, or was resolved, for a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertEvent {
-    /// The index of the rule.
+    /// The number of the rule.
     pub rule: usize,
     /// The rule's name.
     pub name: Arc<str>,

@@ -5,6 +5,7 @@
 pub mod payload;
 mod program;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -22,13 +23,14 @@ use crate::units::span_exact;
 pub struct Notifier(Arc<Shared>);
 
 struct Shared {
-    settings: Vec<AlertSettings>,
     state: Mutex<State>,
     on_error: Box<dyn Fn(String) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// The settings of all rules so far, by number: events of an earlier rule may still wait.
+    settings: HashMap<usize, Arc<AlertSettings>>,
     queue: Queue,
     /// The host of the latest event.
     host: Arc<[u8]>,
@@ -52,18 +54,19 @@ impl Shared {
 
     fn work(&self) {
         loop {
-            let (event, host) = {
+            let (event, settings, host) = {
                 let mut state = self.lock();
                 let next = if state.stopped { None } else { state.queue.start() };
                 let Some(event) = next else {
                     state.running -= 1;
                     return;
                 };
-                (event, Arc::clone(&state.host))
+                let settings = state.settings.get(&event.rule).cloned();
+                (event, settings, Arc::clone(&state.host))
             };
-            if let Some(settings) = self.settings.get(event.rule) {
+            if let Some(settings) = settings {
                 let payload = Payload::new(&event, &settings.when, &host);
-                if let Err(error) = program::run(settings, &payload, self) {
+                if let Err(error) = program::run(&settings, &payload, self) {
                     let alert = shown(&settings.name);
                     tracing::warn!(alert, "the program of an alert failed: {error}");
                     (self.on_error)(format!("alert {alert}: {error}"));
@@ -78,21 +81,27 @@ impl Notifier {
     /// Maximum number of concurrent programs. Further ones wait, so that alerts cannot flood a machine in trouble.
     pub const MAX_RUNNING: usize = 4;
 
-    /// Creates a notifier for rules with these settings, by index. `on_error` is called on any thread with each
+    /// Creates a notifier for rules with these settings, numbered from 0. `on_error` is called on any thread with each
     /// failure, as a line that is safe to print.
     pub fn new(settings: Vec<AlertSettings>, on_error: impl Fn(String) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Shared {
-            settings,
+        let notifier = Self(Arc::new(Shared {
             state: Mutex::default(),
             on_error: Box::new(on_error),
-        }))
+        }));
+        notifier.add(settings.into_iter().enumerate());
+        notifier
+    }
+
+    /// Adds the settings of further rules, by number.
+    pub fn add(&self, settings: impl IntoIterator<Item = (usize, AlertSettings)>) {
+        let settings = settings.into_iter().map(|(number, rule)| (number, Arc::new(rule)));
+        self.0.lock().settings.extend(settings);
     }
 
     /// Notifies of an event. Returns true if the bell should ring. Never blocks: programs run on their own threads.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        let Some(settings) = self.0.settings.get(event.rule) else {
-            return false;
-        };
+        let settings = self.0.lock().settings.get(&event.rule).cloned();
+        let Some(settings) = settings else { return false };
         if settings.log {
             log(event);
         }
@@ -102,7 +111,7 @@ impl Notifier {
             (self.0.on_error)(text);
         }
         if !settings.run.is_empty() {
-            self.run_program(settings, event, host);
+            self.run_program(&settings, event, host);
         }
         event.transition == Transition::Fired && settings.bell
     }
@@ -111,14 +120,6 @@ impl Notifier {
     /// ended.
     pub fn dropped(&self) -> u64 {
         self.0.lock().queue.dropped()
-    }
-
-    /// Returns true if the event is of one of its rules, which may have been replaced since it fired.
-    pub fn is_of(&self, event: &AlertEvent) -> bool {
-        self.0
-            .settings
-            .get(event.rule)
-            .is_some_and(|rule| *rule.name == *event.name)
     }
 
     pub fn running(&self) -> usize {

@@ -33,7 +33,7 @@ use tokio::runtime::Runtime;
 
 use self::armed::Armed;
 pub(super) use self::feeds::StartFleet;
-use self::feeds::{Notices, Notifiers, on_snapshot};
+use self::feeds::{Notices, SharedNotifier, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
 use self::measurer::Measurer;
@@ -144,8 +144,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     }
 
     let readonly = config.settings.ui.readonly;
-    let notifiers = Notifiers::new(readonly, send.clone());
-    notifiers.replace(config.settings.alerts.clone());
+    let notifier = SharedNotifier::new(readonly, send.clone());
+    notifier.add(config.settings.alerts.iter().cloned().enumerate());
     if let Err(error) = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended)) {
         config
             .warnings
@@ -168,7 +168,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     }
     // The black box needs more than the screen.
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
-    let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
+    let notify = on_snapshot(notifier.clone(), send.clone(), Arc::clone(&notices));
     let most_armed = Arc::new(AtomicU16::new(config.settings.callers.armed));
     let armed = (cfg!(feature = "code") && is_machine).then(|| Armed::new(Arc::clone(&most_armed), send.clone()));
     let engine = start_engine(state, &handle, &runtime, setup.outlets, armed, send.clone(), notify)
@@ -205,7 +205,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         most_armed,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
-        notifiers,
+        notifier,
         is_light: None,
         recorded,
         own,
@@ -296,7 +296,7 @@ struct Screen {
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
     redraw: bool,
-    notifiers: Notifiers,
+    notifier: SharedNotifier,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
     /// The needs of the black box.
@@ -493,7 +493,7 @@ impl Screen {
             }
             Effect::ScanMappings(number, ids) => self.mappings.scan(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
-            Effect::NotifyBy(settings) => self.notifiers.replace(settings),
+            Effect::NotifyBy(settings) => self.notifier.add(settings),
             Effect::Copy(text) => terminal::copy(&text)?,
             Effect::ReadCache(number, cgroup) => {
                 page_cache::start(self.mappings.options().clone(), number, cgroup, &self.send);

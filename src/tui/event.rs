@@ -115,8 +115,8 @@ pub enum Effect {
     /// Copies a text to the terminal's clipboard.
     Copy(String),
     Act(act::Command),
-    /// Notifies of later alerts by these settings.
-    NotifyBy(Vec<AlertSettings>),
+    /// Notifies of later alerts also by these settings of rules, by number.
+    NotifyBy(Vec<(usize, AlertSettings)>),
     /// Saves settings as the view of that name.
     Save(String, Box<UiSettings>),
     /// Reads the saved views.

@@ -21,7 +21,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         }
     };
     let was_faulty = app.config_fault.take().is_some();
-    let later = changed(app, &new.settings);
+    let mut later = changed(app, &new.settings);
     let mut said = Vec::new();
     let mut effects = Vec::new();
     let old = &mut app.config;
@@ -50,14 +50,19 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     if has_columns {
         said.push("columns".to_owned());
     }
-    if old.settings.alerts != new.settings.alerts {
+    let has_alerts = old.settings.alerts != new.settings.alerts;
+    if has_alerts && app.replay.as_ref().is_some_and(|replay| replay.is_visit) {
+        // The live monitor goes on by its rules.
+        later.push("alert".into());
+    } else if has_alerts {
         let was = std::mem::replace(&mut old.settings.alerts, new.settings.alerts);
         let is = &old.settings.alerts;
         let rules: Vec<Rule> = alerts::rules(is);
         app.engine
             .alerts
             .replace(rules, |at| was.iter().position(|rule| Some(rule) == is.get(at)));
-        effects.push(Effect::NotifyBy(is.clone()));
+        let numbers = app.engine.alerts.rules().map(|rule| rule.number);
+        effects.push(Effect::NotifyBy(numbers.zip(is.iter().cloned()).collect()));
         said.push(match old.settings.replaced_alerts().len() {
             0 => "alerts".into(),
             off => format!("alerts (replace {off} shipped ones)"),

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -150,53 +149,43 @@ impl Notices {
     }
 }
 
-/// The notifier of the rules in force, and the notifiers of earlier rules whose programs still run.
+/// The notifier of alerts. It is one for the rules in force and for earlier ones, so that the events of an alert keep their order.
 #[derive(Clone)]
-pub(super) struct Notifiers {
-    all: Arc<Mutex<Vec<Notifier>>>,
+pub(super) struct SharedNotifier {
+    notifier: Arc<Notifier>,
     is_readonly: bool,
-    send: SyncSender<Input>,
 }
 
-impl Notifiers {
+impl SharedNotifier {
     pub(super) fn new(is_readonly: bool, send: SyncSender<Input>) -> Self {
+        let on_error = move |what| tell(&send, Event::Failed(what));
         Self {
-            all: Arc::default(),
+            notifier: Arc::new(Notifier::new(Vec::new(), on_error)),
             is_readonly,
-            send,
         }
     }
 
-    /// Notifies of later alerts by these settings.
-    pub(super) fn replace(&self, mut settings: Vec<AlertSettings>) {
-        for rule in settings.iter_mut().filter(|_| self.is_readonly) {
-            // The other actions of a rule change nothing.
-            rule.run.clear();
-        }
-        let send = self.send.clone();
-        let notifier = Notifier::new(settings, move |what| tell(&send, Event::Failed(what)));
-        let mut all = self.all.lock();
-        all.retain(|earlier| earlier.running() > 0);
-        all.push(notifier);
-    }
-
-    /// Returns true if the bell should ring.
-    fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        let all = self.all.lock();
-        let current = all.last().filter(|notifier| notifier.is_of(event));
-        current.is_some_and(|notifier| notifier.notify(event, host))
+    /// Adds the settings of rules, by number.
+    pub(super) fn add(&self, settings: impl IntoIterator<Item = (usize, AlertSettings)>) {
+        self.notifier.add(settings.into_iter().map(|(number, mut rule)| {
+            if self.is_readonly {
+                // The other actions of a rule change nothing.
+                rule.run.clear();
+            }
+            (number, rule)
+        }));
     }
 }
 
 /// Returns the engine's callback for each snapshot. It notifies of alerts and wakes the screen.
 pub(super) fn on_snapshot(
-    notifiers: Notifiers,
+    shared: SharedNotifier,
     send: SyncSender<Input>,
     notices: Arc<Notices>,
 ) -> impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static {
     move |snapshot, events| {
         for event in events {
-            if notifiers.notify(event, &snapshot.host) {
+            if shared.notifier.notify(event, &snapshot.host) {
                 notices.bell.store(true, Ordering::SeqCst);
             }
         }

@@ -132,7 +132,7 @@ impl Popup for AlertList {
     /// Returns the rule of an event as the config has it.
     fn note(&self, app: &App, at: usize) -> Option<Cow<'static, str>> {
         let event = event_at(app, at)?;
-        let rule = app.engine.alerts.rules().nth(event.rule)?;
+        let rule = app.engine.alerts.rules().find(|rule| rule.number == event.rule)?;
         let hold = match rule.hold {
             Duration::ZERO => String::new(),
             hold => format!(", hold = \"{}\"", units::span_exact(hold)),

@@ -1,9 +1,14 @@
 //! A config that was read again: what it changes at once, what it names, and a faulty one.
 
+use std::time::{Duration, Instant};
+
 use zmtop::columns::find;
 use zmtop::config::{AlertSettings, Keymap, theme};
+use zmtop::run::alert::Notifier;
+use zmtop::tui::replay::ReplayStatus;
 use zmtop::tui::{Effect, Event};
 
+use crate::support::PATIENCE;
 use crate::support::session::{Session, busy};
 
 fn message(session: &Session) -> (&str, bool) {
@@ -89,7 +94,7 @@ fn a_rule_that_stays_goes_on_firing() {
     let rule = |name: &str| AlertSettings {
         name: name.into(),
         when: "pss>0".into(),
-        hold: std::time::Duration::ZERO,
+        hold: Duration::ZERO,
         ..AlertSettings::default()
     };
     let mut session = Session::new(120, 40);
@@ -143,4 +148,88 @@ fn a_fault_of_the_config_stays_until_it_is_read_or_mended() {
         }
         assert!(!session.picture().contains("faulty"), "{}", session.picture());
     }
+}
+
+#[test]
+fn a_program_is_told_of_the_end_of_each_alert_whatever_changes_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("told");
+    let rule = |name: &str, when: &str| AlertSettings {
+        name: name.into(),
+        on: "system".into(),
+        when: when.into(),
+        hold: Duration::ZERO,
+        run: vec![
+            "/bin/sh".into(),
+            "-c".into(),
+            "echo \"$ZMTOP_ALERT $ZMTOP_EVENT\" >> \"$0\"".into(),
+            file.display().to_string(),
+        ],
+        run_on_clear: true,
+        ..AlertSettings::default()
+    };
+    let [stays, goes, changes] = ["stays", "goes", "changes"].map(|name| rule(name, "processes>0"));
+    let mut session = Session::new(120, 40);
+    let mut new = session.app.config.clone();
+    let notifier = Notifier::new(Vec::new(), |error| panic!("{error}"));
+    let mut told = |session: &mut Session, rules: &[&AlertSettings], processes| {
+        new.settings.alerts = rules.iter().copied().cloned().collect();
+        session.feed(Event::Config(Ok(Box::new(new.clone()))));
+        session.tick(1, processes);
+        for effect in session.effects.drain(..) {
+            if let Effect::NotifyBy(settings) = effect {
+                notifier.add(settings);
+            }
+        }
+        for event in session.alerts.drain(..) {
+            notifier.notify(&event, b"h");
+        }
+        let begun = Instant::now();
+        while notifier.running() > 0 {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let _ = std::fs::remove_file(&file);
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let fired = ["changes fired", "goes fired", "stays fired"];
+    assert_eq!(told(&mut session, &[&stays, &goes, &changes], busy(1)), fired);
+    // Another rule is before them now, which has the place of the first.
+    let other = rule("other", "processes>1000");
+    let changed = rule("changes", "processes>2000");
+    let rules = [&other, &stays, &changed];
+    assert_eq!(told(&mut session, &rules, busy(1)), ["changes cleared", "goes cleared"]);
+    assert_eq!(session.app.engine.alerts.firing(), 1);
+    assert_eq!(told(&mut session, &rules, Vec::new()), ["stays cleared"]);
+    assert_eq!(told(&mut session, &rules, busy(1)), Vec::<String>::new());
+    // Its cooldown is over.
+    session.tick(3600, busy(1));
+    assert_eq!(told(&mut session, &rules, busy(1)), ["stays fired"]);
+    assert_eq!(told(&mut session, &[], busy(1)), ["stays cleared"]);
+}
+
+#[test]
+fn during_a_visit_to_the_past_the_alerts_of_the_live_monitor_stay() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    session.app.set_replay(Some(ReplayStatus {
+        is_visit: true,
+        ..ReplayStatus::default()
+    }));
+    let before = session.app.config.settings.alerts.clone();
+    let mut new = session.app.config.clone();
+    new.settings.alerts.clear();
+    session.feed(Event::Config(Ok(Box::new(new))));
+    let said = "config reloaded; takes effect after a restart: alert";
+    assert_eq!(message(&session), (said, false));
+    assert_eq!(session.app.config.settings.alerts, before);
+    assert!(
+        !session
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::NotifyBy(_)))
+    );
 }
