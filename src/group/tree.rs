@@ -69,6 +69,18 @@ impl Forest {
         self.children[index].is_empty()
     }
 
+    /// Returns the processes below one, in the order of the snapshot.
+    pub fn below(&self, root: usize) -> Vec<usize> {
+        let mut below = self.children[root].clone();
+        let mut at = 0;
+        while let Some(up) = below.get(at) {
+            below.extend(&self.children[*up]);
+            at += 1;
+        }
+        below.sort_unstable();
+        below
+    }
+
     /// Returns the totals of each process with its descendants, in the order of the snapshot. An address space that several
     /// processes of a subtree share counts once.
     pub fn subtrees(

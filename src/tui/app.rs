@@ -319,10 +319,8 @@ impl App {
         let Some(root) = rows.iter().position(|row| row.id == id) else {
             return Vec::new();
         };
-        let parents = Forest::new(rows).parent;
-        let is_below = |at: usize| iter::successors(parents[at], |at| parents[*at]).any(|up| up == root);
-        let below = (0..rows.len()).filter(|at| is_below(*at));
-        below.map(|at| rows[at].id).collect()
+        let below = Forest::new(rows).below(root);
+        below.into_iter().map(|at| rows[at].id).collect()
     }
 
     pub fn selected_group(&self) -> Option<&Group> {

@@ -137,6 +137,8 @@ fn a_chain_of_a_hundred_thousand_is_drawn_without_a_stack() {
     let sums = forest.subtrees(&rows, |_| None);
     assert_eq!(sums[0].count, rows.len());
     assert_eq!(sums[0].memory.as_ref().unwrap().pss, rows.len() as u64 * 10 * MIB);
+    let half = rows.len() / 2;
+    assert_eq!(forest.below(half), (half + 1..rows.len()).collect::<Vec<_>>());
     let nodes = forest.rows(|i| i == rows.len() - 1, |_| false, |a, b| a.cmp(&b));
     assert_eq!(nodes.len(), rows.len());
     // What is drawn before a command stays short.
@@ -158,6 +160,11 @@ proptest! {
         let mut seen: Vec<_> = nodes.iter().map(|n| n.index).collect();
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..rows.len()).collect::<Vec<_>>());
+        for root in 0..rows.len() {
+            let up = |at: &usize| forest.parent[*at];
+            let is_below = |at: &usize| std::iter::successors(up(at), up).any(|up| up == root);
+            prop_assert_eq!(forest.below(root), (0..rows.len()).filter(is_below).collect::<Vec<_>>());
+        }
         // The roots hold everything.
         let sums = forest.subtrees(&rows, |_| None);
         let roots = nodes.iter().filter(|n| n.guide.is_empty());
