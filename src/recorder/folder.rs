@@ -23,6 +23,8 @@ const OF_CGROUP: &str = ".cgroup.pinned.zmrec";
 const LOCK: &str = ".lock";
 /// Maximum number of files that begin in the same second.
 const MAX_TRIES: u32 = 100;
+/// Time after now from which a file is from a clock that was ahead. A clock that is set back by less changes no order.
+const AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The incidents that pinned a file. Each kind may use half of the space for pinned files, and more if the other kind leaves some: a
 /// user who owns a cgroup can cause any number of incidents.
@@ -59,9 +61,12 @@ fn pin_of_name(name: &[u8]) -> Option<Pin> {
     name.ends_with(PINNED.as_bytes()).then_some(pin)
 }
 
-/// Returns the names of the files to delete, oldest first.
+/// Returns the names of the files to delete, oldest first. Files from a clock that was ahead count as the oldest: they must not use up
+/// the space of later ones until the clock reaches their time.
 pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) -> Vec<OsString> {
-    files.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| b.name.cmp(&a.name)));
+    let is_ahead = |file: &Entry| file.changed.duration_since(now).is_ok_and(|ahead| ahead > AHEAD);
+    let changed = |file: &Entry| (!is_ahead(file)).then_some(file.changed);
+    files.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| b.name.cmp(&a.name)));
     let is_old = |file: &Entry| {
         let age = if file.pin().is_some() {
             retention.pinned_age

@@ -164,6 +164,37 @@ fn the_oldest_and_the_surplus_are_deleted() {
 }
 
 #[test]
+fn files_from_a_clock_that_was_ahead_use_up_no_space_of_later_ones() {
+    let now = SystemTime::UNIX_EPOCH + DAY;
+    let file = |name: &str, changed: SystemTime| Entry {
+        name: name.into(),
+        bytes: MIB,
+        changed,
+    };
+    let retention = Retention {
+        age: DAY,
+        bytes: 3 * MIB,
+        pinned_age: DAY,
+        pinned_bytes: 2 * MIB,
+    };
+    let year = now + 365 * DAY;
+    let hour = Duration::from_secs(3600);
+    let files = vec![
+        file("a.zmrec", year),
+        file("b.zmrec", year + hour),
+        file("c.zmrec", year + 2 * hour),
+        file("d.pinned.zmrec", year),
+        file("e.pinned.zmrec", year + hour),
+        // A clock that is set back a little is none that was ahead.
+        file("f.zmrec", now + 2 * hour),
+        file("g.zmrec", now - hour),
+        file("h.pinned.zmrec", now),
+    ];
+    let deleted = to_delete(&retention, files, now);
+    assert_eq!(deleted, ["a.zmrec", "b.zmrec", "d.pinned.zmrec"].map(OsString::from));
+}
+
+#[test]
 fn incidents_of_cgroups_never_displace_those_of_the_machine() {
     let deleted = |machine: &[u64], cgroup: &[u64]| {
         let file = |(age, kind, mib): (usize, &str, u64)| Entry {
