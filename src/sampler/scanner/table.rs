@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use facts::{FactsCache, SharedFacts, SharedPaths};
+pub(super) use facts::SharedPaths;
+use facts::{FactsCache, SharedFacts};
 use glances::{Glances, TableReads};
 use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;

@@ -1,10 +1,11 @@
 //! What is read of few processes only: the counters of Java virtual machines, and limits of address spaces that grow.
 
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::model::{Identity, Missing, Reading, Snapshot};
-use zmtop::sampler::Scanner;
+use zmtop::sampler::{Needs, Scanner};
 
 use super::row;
 use crate::proc::hsperfdata::{HEAP, PARALLEL, file};
@@ -123,4 +124,27 @@ fn virtual_machines_of_a_user_that_never_answer_do_not_stop_the_reads_of_others(
     std::fs::write(tree.file(9, "maps"), counters).unwrap();
     let snapshot = tick_until(&mut scanner, |snapshot| !snapshot.jvms.is_empty());
     assert_eq!(heap(&snapshot, 9), Some(Ok(HEAP.used)));
+}
+
+#[test]
+fn names_of_mapped_files_are_kept_only_while_a_process_maps_them() {
+    let tree = ProcTree::new();
+    let mut scanner = Scanner::new(&tree.options());
+    scanner.set_needs(Needs::MAPPED);
+    let mut name_of = |pid: u32| {
+        tree.process(pid).write();
+        let line = |n: u32| format!("7f0000{n:03x}000-7f0000{n:03x}fff r--p 00000000 08:01 {n} /lib/{pid}-{n}\n");
+        std::fs::write(tree.file(pid, "maps"), (1..=500).map(line).collect::<String>()).unwrap();
+        let id = |snapshot: &Snapshot| row(snapshot, pid).id;
+        let snapshot = tick_until(&mut scanner, |snapshot| {
+            snapshot.rows().iter().any(|row| row.id.pid == pid) && snapshot.mapped.contains_key(&id(snapshot))
+        });
+        let found = snapshot.mapped[&id(&snapshot)].as_ref().unwrap();
+        assert_eq!(found.len(), 500);
+        tree.remove(pid);
+        Arc::downgrade(&found[0].name)
+    };
+    let first = name_of(2);
+    (3..=6).for_each(|pid| drop(name_of(pid)));
+    assert!(first.upgrade().is_none());
 }

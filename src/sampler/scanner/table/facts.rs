@@ -771,7 +771,7 @@ impl Table {
 
 /// The paths in use, and at most about as many unused ones.
 #[derive(Default)]
-pub(super) struct SharedPaths {
+pub(in crate::sampler::scanner) struct SharedPaths {
     all: HashSet<Arc<[u8]>>,
     /// The number of paths at which unused ones are dropped.
     limit: usize,
@@ -782,7 +782,7 @@ impl SharedPaths {
     const LEAST: usize = 64;
 
     /// Replaces `path` with an equal one that is in use, if there is any.
-    fn keep(&mut self, path: &mut Arc<[u8]>) {
+    pub(in crate::sampler::scanner) fn keep(&mut self, path: &mut Arc<[u8]>) {
         if let Some(known) = self.all.get(path) {
             *path = Arc::clone(known);
             return;
