@@ -1,14 +1,18 @@
 //! The file system in which engines keep their files, and bounded reads in it.
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, open, openat2, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, open, openat, openat2, statat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
+use crate::proc::namespace::Namespace;
 use crate::proc::parse::number;
 
 /// Age from which a change of a file can be distinguished from the next one by its time.
@@ -19,6 +23,8 @@ const SETTLED: Duration = Duration::from_secs(2);
 pub struct Tree {
     root: OwnedFd,
     is_own: bool,
+    /// The view of the same root for the files of a user of this machine, who can mount a file system that never answers.
+    namespace: Option<Namespace>,
     /// 0 for the engines of the system.
     owner: u32,
 }
@@ -61,6 +67,7 @@ impl Tree {
             return Ok(Self {
                 root,
                 is_own: false,
+                namespace: None,
                 owner,
             });
         }
@@ -69,34 +76,36 @@ impl Tree {
             (Ok(own), Ok(first)) if own != first => open(b"/proc/1/root").ok(),
             _ => None,
         };
-        let root = match first {
-            Some(root) => root,
-            None => open(b"/")?,
+        let (root, folder) = match first {
+            Some(root) => (root, "/proc/1"),
+            None => (open(b"/")?, "/proc/self"),
         };
         Ok(Self {
             root,
             is_own: true,
+            namespace: (owner != 0).then(|| Namespace::new(folder)),
             owner,
         })
     }
 
-    fn open_file(&self, path: &[u8], flags: OFlags) -> Reading<OwnedFd> {
-        let flags = flags | OFlags::CLOEXEC;
+    /// Opens a file or directory with `O_PATH`.
+    fn pin(&self, path: &[u8]) -> Reading<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        match openat2(&self.root, path, flags, Mode::empty(), resolve) {
-            // Before Linux 5.6, a link could lead from a captured tree to files of this machine.
-            Err(Errno::NOSYS) if self.is_own => open(path, flags, Mode::empty()),
-            other => other,
-        }
-        .map_err(|errno| match errno {
-            Errno::NOTDIR | Errno::NOSYS => Missing::Unsupported,
-            other => files::reason(other),
-        })
+        let pinned = match &self.namespace {
+            Some(namespace) => namespace.pin(Path::new(OsStr::from_bytes(path))),
+            None => match openat2(&self.root, path, flags, Mode::empty(), resolve) {
+                // Before Linux 5.6, a link could lead from a captured tree to files of this machine.
+                Err(Errno::NOSYS) if self.is_own => open(path, flags, Mode::empty()),
+                other => other,
+            },
+        };
+        pinned.map_err(reason)
     }
 
     /// Returns the stamp of a file or directory.
     pub(super) fn stamp(&self, path: &[u8]) -> Reading<Stamp> {
-        let fd = self.open_file(path, OFlags::PATH)?;
+        let fd = self.pin(path)?;
         Ok(Stamp::of(&fstat(&fd).map_err(files::reason)?))
     }
 
@@ -130,7 +139,7 @@ impl Tree {
 
     /// Opens a regular file of any user.
     fn open_regular(&self, path: &[u8]) -> Reading<(OwnedFd, Stat)> {
-        let pinned = self.open_file(path, OFlags::PATH)?;
+        let pinned = self.pin(path)?;
         let fd = files::open_pinned(&pinned, OFlags::empty()).map_err(|errno| match errno {
             Errno::INVAL => Missing::Malformed,
             other => files::reason(other),
@@ -141,7 +150,8 @@ impl Tree {
 
     /// Calls `each` with the names in a directory, up to a maximum number. Returns its stamp as [`read`](Self::read) does.
     pub(super) fn names(&self, path: &[u8], mut each: impl FnMut(&[u8])) -> Reading<Option<Stamp>> {
-        let fd = self.open_file(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(self.pin(path)?, ".", flags, Mode::empty()).map_err(reason)?;
         let stat = fstat(&fd).map_err(files::reason)?;
         self.check(&stat)?;
         let mut buf = Vec::with_capacity(32 << 10);
@@ -176,6 +186,13 @@ impl Tree {
             fields.nth(2).filter(|home| is_user && home.starts_with(b"/"))
         });
         home.map(Into::into)
+    }
+}
+
+fn reason(errno: Errno) -> Missing {
+    match errno {
+        Errno::NOTDIR | Errno::NOSYS => Missing::Unsupported,
+        other => files::reason(other),
     }
 }
 

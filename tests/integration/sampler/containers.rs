@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -614,5 +615,46 @@ fn tables_filters_and_groups_use_the_names() {
         "\"pod\":\"checkout-7d9f\"",
     ] {
         assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn a_file_system_that_a_user_serves_keeps_no_reader_waiting() {
+    const OWNER: u32 = 54_321;
+    let containers = Path::new("/run/user/54321/containers");
+    if std::env::var_os("ZMTOP_TEST_FUSE").is_some() {
+        let find = || {
+            let tree = Tree::open(&Roots::new(None), OWNER).unwrap();
+            let mut found = Finder::default().find(&tree, &[unnamed()], &|| ());
+            found.remove(0).1.names
+        };
+        // Nothing answers behind the mount.
+        assert_eq!(find(), Err(Missing::OutOfView));
+        rustix::mount::unmount(containers, rustix::mount::UnmountFlags::DETACH).unwrap();
+        fs::write(
+            containers.join("overlay-containers/containers.json"),
+            STORAGE.replace("ID", ID),
+        )
+        .unwrap();
+        give(containers, OWNER);
+        assert_eq!(find().map(texts), Ok(STORED.map(Into::into)));
+        return;
+    }
+    let script = r#"
+        { [ -d /run/user ] || mkdir /run/user; } && mount -t tmpfs none /run/user || exit 97
+        mkdir -p "$1/overlay-containers" || exit 97
+        (: <>/dev/fuse) 2> /dev/null || exit 97
+        exec 3<>/dev/fuse
+        mount -i -t fuse -o fd=3,rootmode=40000,user_id=54321,group_id=54321,allow_other none "$1" || exit 97
+        exec timeout 120 "$2" --exact sampler::containers::a_file_system_that_a_user_serves_keeps_no_reader_waiting
+    "#;
+    let run = Command::new("unshare")
+        .args(["-m", "sh", "-c", script, "sh"])
+        .args([containers, &std::env::current_exe().unwrap()])
+        .env("ZMTOP_TEST_FUSE", "1")
+        .status();
+    match run {
+        Ok(run) if rustix::process::geteuid().is_root() && run.code() != Some(97) => assert!(run.success(), "{run}"),
+        _ => {}
     }
 }
