@@ -587,9 +587,9 @@ impl Why {
     /// Adds events in the order of their time.
     fn finish_episodes(&mut self, mut episodes: Vec<Episode>, resumed: Option<SystemTime>) {
         episodes.sort_by_key(|episode| episode.time);
-        episodes
-            .iter()
-            .for_each(|episode| self.finish_episode(episode, true, resumed));
+        for episode in &episodes {
+            self.finish_episode(episode, true, resumed);
+        }
     }
 
     /// Adds an event, and explains it if it is more serious than the earlier ones.

@@ -93,8 +93,12 @@ impl<'a> Value<'a> {
         match self {
             Self::Bytes(n) | Self::AtLeast(n) | Self::Within(n, _) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n, _) => Some(*n as f64),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
-            Self::Share(x) | Self::ShareWithin(x, _) => Some(*x),
+            Self::Growth(x)
+            | Self::PerSecond(x)
+            | Self::Share(x)
+            | Self::ShareWithin(x, _)
+            | Self::Seconds(x)
+            | Self::Forecast(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
             Self::Trend(t, _) | Self::Pace(t) => Some(t.slope),
             Self::Confidence(t) => Some(t.confidence),
@@ -132,8 +136,12 @@ impl<'a> Value<'a> {
                 DataValue::Integer(n)
             }
             Self::Delta(n, _) => DataValue::Signed(n),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Seconds(x) | Self::Forecast(x) => DataValue::float(x),
-            Self::Share(x) | Self::ShareWithin(x, _) => DataValue::float(x),
+            Self::Growth(x)
+            | Self::PerSecond(x)
+            | Self::Share(x)
+            | Self::ShareWithin(x, _)
+            | Self::Seconds(x)
+            | Self::Forecast(x) => DataValue::float(x),
             Self::Pace(t) => DataValue::float(t.slope),
             Self::Confidence(t) => DataValue::float(t.confidence),
             Self::Text(bytes) => DataValue::Text(bytes),

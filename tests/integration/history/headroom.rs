@@ -224,7 +224,7 @@ fn a_page_in_ram_and_in_swap_counts_as_free() {
     // Of 1000 MiB that are in use on the disk, 300 are in RAM, too.
     let cached = |bytes| {
         with_swap(500, &[("/dev/sda2", 1500, 1000)], |snap| {
-            snap.system.swap_cached = bytes
+            snap.system.swap_cached = bytes;
         })
     };
     assert_eq!(cached(Ok(300 * MIB)), 1800);
