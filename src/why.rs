@@ -532,8 +532,12 @@ impl Why {
         let kills = std::mem::take(&mut self.kills).into_values();
         let (causes, others): (Vec<_>, Vec<_>) = kills.partition(|kill| is_short && kill.is_of_machine);
         self.finish_episodes(others, resumed);
-        if let Some(open) = causes.into_iter().next().or(signs).filter(|_| is_short) {
-            (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+        let mut causes: Vec<_> = causes.into_iter().chain(signs).filter(|_| is_short).collect();
+        causes.sort_by_key(|open| open.time);
+        for open in causes {
+            episode.kills.extend(open.kills);
+            episode.danger = open.danger.or(episode.danger);
+            episode.stall = open.stall.or(episode.stall);
         }
         self.close();
         let is_soon = |kill: SystemTime| distance(kill, last.time) <= AFTERMATH;

@@ -59,9 +59,9 @@ impl<'a> Row<'a> {
             sample: Some(sample),
             // One of the processes that share an address space shows its memory.
             memory: sample.shares_mm.map_or(sample.memory(), |_| Err(Missing::Elsewhere)),
-            counted_rss: sample.counted_rss(),
+            counted_rss: sample.counted_rss().filter(|_| sample.shares_mm.is_none()),
             hidden_rss: 0,
-            counted_anon: sample.counted_anon(),
+            counted_anon: sample.counted_anon().filter(|_| sample.shares_mm.is_none()),
             is_counted: sample.memory().is_err() && history.is_some_and(RowHistory::shows_counted),
             error: sample.walk.map_or(0, |walk| walk.error),
             change: history.map(RowHistory::change),

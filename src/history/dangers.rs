@@ -174,14 +174,14 @@ struct Watched {
     /// The cgroups whose limits are nearer, without those below them, by digest. Their growth since they are among them is added to the
     /// memory left to compensate for it.
     stopping: Vec<Stopping>,
-    /// The cgroups that were among them and no longer are, though they exist, by digest, and the time of that. They do not return at once:
-    /// together, they may use more than is left.
+    /// The cgroups that together may use more than is left, though the limit of each is nearer, by digest, and the time of that. They do not
+    /// return at once.
     left_out: HashMap<u64, Duration>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
 }
 
-/// The cgroups whose limits stop growth now, and those that no longer do so, by digest.
+/// The cgroups whose limits stop growth now, and those whose limits are nearer but allow more than is left together, by digest.
 #[derive(Debug, Default)]
 struct Stops {
     stopping: Vec<u64>,
@@ -192,8 +192,9 @@ struct Stops {
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
     digest: u64,
-    /// The least memory that it used since it is among them.
+    /// The least memory that it used since it is among them, and since when that is.
     used: u64,
+    since: Duration,
 }
 
 /// The memory in use below the limit of a cgroup.
@@ -235,10 +236,12 @@ impl Watched {
         }
         let mut nearer = 0_u64;
         let found = stopping.into_iter().filter_map(|digest| {
-            let now = used.get(&digest)?;
-            let used = self.known(digest).map_or(now.bytes, |known| known.used.min(now.bytes));
-            nearer = nearer.saturating_add(now.bytes - used);
-            Some(Stopping { digest, used })
+            let in_use = used.get(&digest)?;
+            let known = self.known(digest);
+            let used = known.map_or(in_use.bytes, |known| known.used.min(in_use.bytes));
+            let since = known.map_or(now, |known| known.since);
+            nearer = nearer.saturating_add(in_use.bytes - used);
+            Some(Stopping { digest, used, since })
         });
         let mut found: Vec<_> = found.collect();
         found.sort_unstable_by_key(|one| one.digest);
@@ -323,7 +326,7 @@ impl Tree {
 
     /// Returns the outermost cgroups whose limits are reached before `left` is used up, of these and those below them. If those that grow
     /// may use more than that together, the ones that leave least come first.
-    fn stopping(&self, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Stops {
+    fn stopping(&self, now: Duration, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Stops {
         let key = |number: usize| Reverse((self.nodes[number].left, number));
         let grown = |node: &Node| {
             let is_out = |now: &&InUse| now.is_raised || watched.left_out.contains_key(&node.digest);
@@ -333,22 +336,26 @@ impl Tree {
         };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Stops::default(), left);
-        // What the others may need that have hardly grown yet, and the growth of each that is full.
+        // What others may need, and the growth of each that is full. As many new ones may follow as have come lately.
         let (mut further, mut full) = (0_u64, Vec::new());
         while let Some(Reverse((_, number))) = open.pop() {
             let node = &self.nodes[number];
             let needed = |grown: u64| node.left.min(grown.saturating_mul(FURTHER));
-            let grown = grown(node).filter(|grown| node.left < left && needed(*grown) <= rest);
-            let Some(grown) = grown else {
+            let grown = grown(node).filter(|_| node.left < left);
+            let Some(grown) = grown.filter(|grown| needed(*grown) <= rest) else {
                 open.extend(node.below.iter().copied().map(key));
-                found
-                    .left_out
-                    .extend(watched.known(node.digest).map(|known| known.digest));
+                // Together with others, it may use more than is left.
+                found.left_out.extend(grown.map(|_| node.digest));
                 continue;
             };
             rest -= needed(grown);
             further = further.saturating_add(node.left - needed(grown));
-            full.extend(Some(grown).filter(|grown| node.left <= grown / FURTHER && *grown > 0));
+            if grown > 0 && node.left <= grown / FURTHER {
+                let since = watched.known(node.digest).map_or(now, |known| known.since);
+                let is_new = now.saturating_sub(since) < RELIEF_INTERVAL;
+                further = further.saturating_add(if is_new { grown } else { 0 });
+                full.push(grown);
+            }
             found.stopping.push(node.digest);
         }
         // They may fill up one after the other. A single one is no sign of that.
@@ -428,14 +435,14 @@ impl DangerWatch {
         });
         if let Some(left) = machine {
             let watched = self.limits.entry(Limit::Machine).or_default();
-            let stopping = tree.stopping(&tree.outermost, left, watched, used);
+            let stopping = tree.stopping(now, &tree.outermost, left, watched, used);
             watched.push(now, left, stopping, &before, used);
         }
         let mut nearest = HashSet::new();
         let all = tree.nodes.iter().zip(rooms);
         for (node, (path, room)) in all.filter(|(_, (path, _))| is_kept(path)) {
             let watched = self.limits.entry(limit((path, room))).or_default();
-            let stopping = tree.stopping(&node.below, room.left, watched, used);
+            let stopping = tree.stopping(now, &node.below, room.left, watched, used);
             watched.push(now, room.left, stopping, &before, used);
             // If the machine or a cgroup above is full first, that is the danger.
             if node.left_above.min(machine.unwrap_or(u64::MAX)) >= room.left {

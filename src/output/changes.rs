@@ -59,7 +59,7 @@ fn is_compared(column: &Column) -> bool {
 
 fn figure(column: &Column, row: &Row<'_>) -> Option<i64> {
     match (column.value)(row) {
-        Value::Bytes(n) => Some(i64::try_from(n).unwrap_or(i64::MAX)),
+        Value::Bytes(n) | Value::Within(n, _) => Some(i64::try_from(n).unwrap_or(i64::MAX)),
         _ => None,
     }
 }

@@ -28,7 +28,8 @@
 //! tolerances × age`. The bound itself mostly grows with age, so each process is walked about as often as `√(weight ×
 //! rate ÷ cost)` demands (known in queueing theory as an index policy for the age of information). Age raises the
 //! urgency without limit, so no process starves. The urgency of a new process grows with the time that it has been
-//! without figures. The users of new processes take turns, so a user who starts many delays only their own.
+//! without figures, and with what it has grown since. The users of new processes take turns, and those of due ones, so a user with many delays
+//! only their own.
 //!
 //! # Budget
 //! New and due processes get half of the budget each. Each half is split between cheap and expensive processes,
@@ -80,6 +81,8 @@ pub struct Candidate {
     pub age: Option<Duration>,
     /// The time since it was first seen.
     pub waited: Duration,
+    /// The growth of the RSS of a new process since it was first seen, in bytes.
+    pub grown: u64,
     /// CPU time of its last walk; for a new process, the prediction of [`first_cost`].
     pub cost: Duration,
     /// Minimum age before the next walk, because its walks delay the process.
@@ -140,6 +143,8 @@ const FOCUS_WEIGHT: f64 = 4.0;
 /// The range of bounds, in tolerances, that affects the order of due processes. A process that may have changed
 /// without a bound counts 1/4, and one that is far off does not delay others that are off.
 const URGENCY: (f64, f64) = (0.25, 64.0);
+/// Growth of a new process that makes it as urgent as a second of waiting, in bytes.
+const GROWN_PER_SECOND: u64 = 16 << 20;
 /// Minimum cost assumed for a walk, in seconds: opening and reading the file.
 const MIN_COST: f64 = 10e-6;
 /// Maximum fraction by which the turn of an idle process is early, differently for each: after a walk of another
@@ -210,8 +215,8 @@ pub struct Planner {
     pub policy: Policy,
     buckets: Buckets,
     last: Option<Duration>,
-    /// When a new process of a user was chosen last, of users with more of them.
-    served: HashMap<Option<u32>, Duration>,
+    /// When a new process, or a due one, of a user was chosen last, of users with more of them.
+    served: HashMap<(bool, Option<u32>), Duration>,
     /// New and due processes that the last choice left out for lack of budget.
     pub waiting: usize,
 }
@@ -262,14 +267,14 @@ impl Planner {
         self.buckets.fill(step, needed);
 
         wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
-        // The users of new processes take turns. Due processes do not need that: age raises their urgency.
-        let mut counts: HashMap<Option<u32>, usize> = HashMap::new();
+        // The users take turns. If the walks of one are put off, their urgency would rise without limit.
+        let mut counts: HashMap<(bool, Option<u32>), usize> = HashMap::new();
         let served = std::mem::take(&mut self.served);
         wanted.sort_by_cached_key(|(purpose, _, index)| {
-            if *purpose != Purpose::New {
+            if *purpose == Purpose::Idle {
                 return (0, Duration::ZERO);
             }
-            let user = candidates[*index].user;
+            let user = (*purpose == Purpose::New, candidates[*index].user);
             let number = counts.entry(user).or_default();
             *number += 1;
             (*number, served.get(&user).copied().unwrap_or_default())
@@ -282,8 +287,9 @@ impl Planner {
         for (purpose, _, index) in wanted {
             if self.buckets.reserve(purpose, candidates[index].cost) {
                 chosen.push(Choice { index, purpose });
-                if purpose == Purpose::New {
-                    self.served.insert(candidates[index].user, now);
+                if purpose != Purpose::Idle {
+                    let user = (purpose == Purpose::New, candidates[index].user);
+                    self.served.insert(user, now);
                 }
             } else if purpose != Purpose::Idle {
                 // A waiting idle process is not counted: no sign says that its figures are wrong.
@@ -320,7 +326,8 @@ fn score(c: &Candidate, turn: Turn) -> f64 {
         // The longest overdue come first, whatever they cost, because idle processes have only small shares and small
         // needs.
         (_, Some(age)) => return age.saturating_sub(turn.from).as_secs_f64(),
-        (_, None) => 1.0 + c.waited.as_secs_f64(),
+        // One that takes memory now must not wait behind many that only exist.
+        (_, None) => 1.0 + c.waited.as_secs_f64() + (c.grown / GROWN_PER_SECOND) as f64,
     };
     weight * urgency / c.cost.as_secs_f64().max(MIN_COST)
 }

@@ -63,34 +63,33 @@ impl Shares {
     /// always start.
     pub(crate) fn begin<'a>(&'a self, target: &'a Arc<Target>, roots: &Roots) -> Option<Share<'a>> {
         let now = clock::monotonic();
+        let mut reads = self.reads.lock();
         let is_silent = |read: &InProgress| now.saturating_sub(read.since) >= SILENT;
-        let blocked = self.reads.lock().iter().filter(|read| is_silent(read)).count();
-        // Normally there are none, and the user does not matter.
-        if blocked < self.max_stuck / 2 {
-            self.owners.lock().clear();
-        } else {
+        let mut owner = None;
+        if reads.iter().any(is_silent) || reads.len() >= self.max_stuck / 2 {
+            let unknown = reads.iter().filter(|read| read.owner.is_none());
+            let unknown: Vec<_> = unknown.map(|read| Arc::clone(&read.target)).collect();
+            drop(reads);
             let user = self.owner(target, roots);
-            let unknown: Vec<_> = {
-                let reads = self.reads.lock();
-                let unknown = reads.iter().filter(|read| is_silent(read) && read.owner.is_none());
-                unknown.map(|read| Arc::clone(&read.target)).collect()
-            };
-            for other in unknown {
-                let known = self.owner(&other, roots);
-                let mut reads = self.reads.lock();
-                let of_other = reads.iter_mut().filter(|read| Arc::ptr_eq(&read.target, &other));
-                of_other.for_each(|read| read.owner = Some(known));
+            let known: Vec<_> = unknown.iter().map(|other| self.owner(other, roots)).collect();
+            reads = self.reads.lock();
+            for read in reads.iter_mut() {
+                let place = unknown.iter().position(|other| Arc::ptr_eq(other, &read.target));
+                read.owner = read.owner.or(place.map(|place| known[place]));
             }
-            let reads = self.reads.lock();
-            let own = reads.iter().filter(|read| is_silent(read) && read.owner == Some(user));
-            if user != 0 && own.count() >= self.max_stuck.saturating_sub(blocked) {
+            let own = reads.iter().filter(|read| read.owner == Some(user)).count();
+            if user != 0 && own >= self.max_stuck.saturating_sub(reads.len()) {
                 return None;
             }
+            owner = Some(user);
+        } else {
+            // Normally no read is blocked, and the users do not matter.
+            self.owners.lock().clear();
         }
-        self.reads.lock().push(InProgress {
+        reads.push(InProgress {
             target: Arc::clone(target),
             since: now,
-            owner: None,
+            owner,
         });
         Some(Share {
             shares: self,

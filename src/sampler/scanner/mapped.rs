@@ -15,6 +15,7 @@ use crate::model::{Identity, Reading, Stat};
 use crate::proc::files;
 use crate::proc::maps::{MAX_MAPS, MappedFiles};
 use crate::sampler::reading::Context;
+use crate::sampler::reading::target::Target;
 
 /// Minimum time between two reads of a process.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -74,10 +75,14 @@ impl MappedReads {
                     read_at: Some(now),
                     is_reading: true,
                 };
+                let target = Arc::new(Target::bare(id.pid));
                 jobs.push(job(
                     JobKey::Mapped(id.pid),
                     READ_MICROS,
-                    move |context, reader| read(id, context, reader.buf),
+                    move |context, reader| {
+                        let share = context.shares.begin(&target, &context.roots);
+                        share.map(|_share| read(id, context, reader.buf))
+                    },
                     move |scanner, found| scanner.mapped.set(id, found),
                 ));
             }
@@ -90,9 +95,14 @@ impl MappedReads {
         jobs
     }
 
-    fn set(&mut self, id: Identity, found: Reading<Vec<MappedObject>>) {
+    /// Sets the result of a read; `None` if it was not started.
+    fn set(&mut self, id: Identity, found: Option<Reading<Vec<MappedObject>>>) {
         let Some(watch) = self.watches.get_mut(&id) else { return };
         watch.is_reading = false;
+        let Some(found) = found else {
+            watch.read_at = None;
+            return;
+        };
         let found = found.map(|mut objects| {
             for object in &mut objects {
                 self.names.keep(&mut object.name);

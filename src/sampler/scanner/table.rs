@@ -285,6 +285,8 @@ struct Process {
     /// The end of its address space at the last walk, if the kernel reported it.
     space_end: Option<u64>,
     stat: Stat,
+    /// Its RSS when it, or its program, was first seen.
+    first_rss: u64,
     /// Its counters and its last walk, from which `walk` is estimated.
     estimates: Tracker,
     oom_score: Reading<u32>,
@@ -349,6 +351,7 @@ impl Process {
             exec: 0,
             image: glance.stat.image,
             space_end: None,
+            first_rss: glance.stat.rss,
             stat: glance.stat,
             estimates: Tracker::new(Counters::new(&glance.stat)),
             oom_score: glance.oom_score,
@@ -439,7 +442,7 @@ impl Process {
     fn start_program(&mut self, image: u64, now: Duration, sharing: &mut Sharing) {
         self.exec = self.exec.wrapping_add(1);
         self.cost = None;
-        self.known_since = now;
+        (self.known_since, self.first_rss) = (now, self.stat.rss);
         self.sharing.leave(sharing);
         self.sharing.join(image, sharing);
         self.is_unadopted = false;

@@ -805,6 +805,18 @@ fn cgroups_that_fill_one_after_the_other_do_not_hide_the_danger_of_the_machine()
     let calm = dangers_of_a_fall(20_000, 200, 158, |_, _| 0);
     let found = dangers_of_a_fall(20_000, 200, 158, in_turn);
     assert!(found >= 35 && found <= calm, "{found} of {calm}");
+    // The same if each is created just before.
+    let created = |second: u64, snap: &mut Snapshot| {
+        in_turn(second, snap);
+        let known = |path: &[u8]| {
+            let number: u64 = std::str::from_utf8(&path[4..]).unwrap().parse().unwrap();
+            1000 * number <= grown(second)
+        };
+        Arc::make_mut(&mut snap.cgroups).retain(|path, _| known(path));
+        0
+    };
+    let found = dangers_of_a_fall(20_000, 200, 158, created);
+    assert!(found >= 35 && found <= calm, "{found} of {calm}");
     // A single one that is full, beside many that are idle, is no sign of that.
     let alone = |second: u64, snap: &mut Snapshot| {
         let used = grown(second).min(11_000);
@@ -817,6 +829,16 @@ fn cgroups_that_fill_one_after_the_other_do_not_hide_the_danger_of_the_machine()
         used
     };
     assert_eq!(dangers_of_a_fall(20_000, 0, 200, alone), 0);
+}
+
+#[test]
+fn a_cgroup_is_still_stopped_by_its_limit_after_the_machine_had_less_left_for_a_moment() {
+    let warms_up = |second: u64, snap: &mut Snapshot| {
+        let used = 2000 + (30 * second.saturating_sub(130)).min(6000);
+        snap.cgroups = Arc::new([(Arc::from(&b"/jvm"[..]), limited_to(8000, used))].into());
+        used + if (100..120).contains(&second) { 4000 } else { 0 }
+    };
+    assert_eq!(dangers_of_a_fall(11_000, 0, 400, warms_up), 0);
 }
 
 #[test]

@@ -278,6 +278,49 @@ fn newcomers_cannot_spend_without_end() {
 }
 
 #[test]
+fn a_new_process_that_takes_memory_does_not_wait_behind_those_that_only_exist() {
+    let mut planner = Planner::new(Policy::default());
+    let candidate = |waited, grown| Candidate {
+        waited: SECOND * waited,
+        cost: Duration::from_millis(23),
+        user: Some(1),
+        grown,
+        ..new()
+    };
+    let mut found = None;
+    for second in 0..60 {
+        let mut all: Vec<_> = (0..300).map(|n| candidate(n, 0)).collect();
+        let grown = (300 * u64::from(second).saturating_sub(40)) << 20;
+        all.push(candidate(1, grown));
+        for choice in planner.choose(SECOND * second, &all) {
+            found = found.or((second > 0 && choice.index == 300).then_some(second));
+            planner.charge(choice.purpose, all[choice.index].cost, all[choice.index].cost);
+        }
+    }
+    assert!(found.is_some_and(|second| (41..60).contains(&second)), "{found:?}");
+}
+
+#[test]
+fn due_processes_of_a_user_whose_walks_are_put_off_do_not_delay_those_of_others() {
+    let mut planner = Planner::new(Policy::default());
+    let due = |user, age, micros| Candidate {
+        user: Some(user),
+        ..wrong(1 << 30, changed(age, micros))
+    };
+    let mut found = None;
+    for second in 0..30 {
+        let mut all = vec![due(1, 3600.0, 10_000); 100];
+        all.push(due(2, 6.0, 500));
+        for choice in planner.choose(SECOND * second, &all) {
+            found = found.or((second > 0 && choice.index == 100).then_some(second));
+            // It was not started.
+            planner.charge(choice.purpose, all[choice.index].cost, Duration::ZERO);
+        }
+    }
+    assert!(found.is_some_and(|second| second <= 3), "{found:?}");
+}
+
+#[test]
 fn a_user_who_starts_many_processes_does_not_delay_those_of_others() {
     let mut planner = Planner::new(Policy::default());
     let candidate = |user, waited, millis| Candidate {

@@ -130,9 +130,9 @@ impl Table {
     /// Returns the first process of each shared address space. Touches all processes that share one, because their
     /// rows depend on each other.
     fn first_of_shared(&mut self) -> HashMap<u64, Identity> {
-        let mut first = HashMap::new();
+        let mut first: HashMap<u64, (Identity, bool)> = HashMap::new();
         let mut sharing = std::mem::take(&mut self.buffers.sharing);
-        // In ascending order of pid. The others are shown as sharing with the first process of an address space.
+        // In ascending order of pid. The others are shown as sharing with the first process of an address space whose memory is known.
         sharing.retain(|pid| {
             let Some(entry) = self.entries.get_mut(pid) else {
                 return false;
@@ -144,12 +144,16 @@ impl Table {
             };
             // A zombie has released its address space.
             if !process.stat.is_zombie() {
-                first.entry(mm).or_insert(process.id);
+                let is_known = process.own_error.is_ok();
+                let known = first.entry(mm).or_insert((process.id, is_known));
+                if is_known && !known.1 {
+                    *known = (process.id, true);
+                }
             }
             true
         });
         self.buffers.sharing = sharing;
-        first
+        first.into_iter().map(|(mm, (id, _))| (mm, id)).collect()
     }
 
     /// Returns the row of one process; `None` if it is no longer listed. If something of it is outstanding, touches

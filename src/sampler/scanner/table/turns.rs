@@ -175,6 +175,7 @@ impl Process {
             // After a failed walk, it is no longer a new process.
             age: walked_at.or(self.attempted_at).map(|at| now.saturating_sub(at)),
             waited: now.saturating_sub(self.known_since),
+            grown: self.stat.rss.saturating_sub(self.first_rss),
             cost: self.expected_cost(),
             rest: if self.took > SLOW {
                 self.took * SLOW_REST
