@@ -177,6 +177,8 @@ struct Watched {
     /// The cgroups that together may use more than is left, though the limit of each is nearer, by digest, and the time of that. They do not
     /// return at once.
     left_out: HashMap<u64, Duration>,
+    /// The last time at which those that filled up one after the other had taken so much that none counts as stopping for a while.
+    in_turn_at: Option<Duration>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
 }
@@ -186,6 +188,8 @@ struct Watched {
 struct Stops {
     stopping: Vec<u64>,
     left_out: Vec<u64>,
+    /// They fill up one after the other, so that all together use more than is left.
+    are_in_turn: bool,
 }
 
 /// A cgroup whose limit stops its growth.
@@ -214,12 +218,15 @@ impl Watched {
         &mut self,
         now: Duration,
         left: u64,
-        Stops { stopping, left_out }: Stops,
+        stops: Stops,
         before: &HashMap<u64, InUse>,
         used: &HashMap<u64, InUse>,
     ) {
         self.left_out.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
-        self.left_out.extend(left_out.into_iter().map(|digest| (digest, now)));
+        self.left_out
+            .extend(stops.left_out.into_iter().map(|digest| (digest, now)));
+        self.in_turn_at = Some(now).filter(|_| stops.are_in_turn).or(self.in_turn_at);
+        let stopping = if stops.are_in_turn { Vec::new() } else { stops.stopping };
         // A cgroup that is gone no longer stops.
         let gone = self.stopping.iter().map(|one| one.digest);
         let gone = gone.filter(|digest| !used.contains_key(digest));
@@ -334,6 +341,10 @@ impl Tree {
             let known = watched.known(node.digest);
             Some(known.map_or(0, |known| now.bytes.saturating_sub(known.used)))
         };
+        let were_in_turn = watched
+            .in_turn_at
+            .is_some_and(|at| now.saturating_sub(at) < RELIEF_INTERVAL);
+        let of = if were_in_turn { &[] } else { of };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Stops::default(), left);
         // What others may need, and the growth of each that is full. As many new ones may follow as have come lately.
@@ -358,12 +369,10 @@ impl Tree {
             }
             found.stopping.push(node.digest);
         }
-        // They may fill up one after the other. A single one is no sign of that.
+        // A single one that is full is no sign that others follow.
         let largest = full.iter().max().copied().unwrap_or(0);
         let as_much = full.iter().sum::<u64>().saturating_sub(largest);
-        if further.min(as_much) > rest {
-            found.left_out.append(&mut found.stopping);
-        }
+        found.are_in_turn = further.min(as_much) > rest;
         found
     }
 }
