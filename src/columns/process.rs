@@ -412,9 +412,12 @@ pub static COLUMNS: &[Entry] = &[
              Below 0.9 (trend.confidence in the config), no growth is reported as a leak.",
         ),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
-        growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
+        growth_time(r, |r, t| Some(t.watched(r.now())?.as_secs_f64()))
     })
-    .help("How long the footprint has been growing, at least. Time while the machine was suspended does not count.")
+    .help(
+        "How long the footprint has been growing, at least. Time in which the machine was suspended or zmtop did not run \
+         does not count.",
+    )
     .needs(OVER_TIME)
     .metric("zmtop_growing_for_seconds"),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::call_tree::{Frame, KeptBy, Kind};
+use zmtop::columns::{Row, Value, find};
 use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::kept::{Kept, MAX_BYTES, Unusable};
 use zmtop::history::suspects::{SuspectQuery, stopped, suspects};
@@ -350,6 +351,21 @@ fn a_saved_judgement_stands_until_it_can_be_judged_anew() {
     assert_eq!(verdict(60, 500.0), Verdict::Growing);
     assert_ne!(verdict(60, 120.0), Verdict::Growing);
     assert_ne!(verdict(1000, 500.0), Verdict::Growing);
+}
+
+#[test]
+fn the_time_of_growth_in_tables_is_without_the_gap() {
+    let snap = |second: u64| at(second, vec![one(7, 200.0 + second as f64 / 5.0 + noise(second))]);
+    let mut history = History::new(WINDOW);
+    (0..=1800).step_by(2).for_each(|second| history.push(&snap(second)));
+    let mut history = restarted(&history, &snap(1800));
+    (2400..=2460).step_by(2).for_each(|second| history.push(&snap(second)));
+    let last = snap(2460);
+    let row = Row::of_process(&last.rows()[0], history.get(one(7, 0.0).id), &last);
+    let Value::Seconds(seconds) = (find("since").unwrap().get().value)(&row) else {
+        panic!();
+    };
+    assert!((1500.0..1900.0).contains(&seconds), "{seconds}");
 }
 
 #[test]
