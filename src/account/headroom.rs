@@ -257,6 +257,11 @@ pub fn with_ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::successors(Some(path).filter(|path| path.len() > 1), |path| parent(path))
 }
 
+/// Returns the innermost cgroup that holds both, unless that is the root.
+pub fn common_cgroup<'a>(one: &'a [u8], other: &[u8]) -> Option<&'a [u8]> {
+    with_ancestors(one).find(|above| is_within(other, above))
+}
+
 /// Returns the parent of a cgroup unless that is the root.
 fn parent(path: &[u8]) -> Option<&[u8]> {
     let slash = path.iter().rposition(|b| *b == b'/')?;

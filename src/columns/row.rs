@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::account::headroom::common_cgroup;
 use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::held::HeldHistory;
 use crate::history::mappings::{Coldness, ColdnessTable};
@@ -171,8 +172,8 @@ impl<'a> Row<'a> {
         self.snapshot.monotonic
     }
 
-    /// Returns the cgroup whose limit applies to the row: the cgroup of its process, or the one that all processes of a
-    /// group are in.
+    /// Returns the cgroup whose limit applies to the row: the cgroup of its process, or the innermost one that
+    /// holds all processes of a group.
     pub fn limiting_cgroup(&self) -> Option<&'a [u8]> {
         let Some(group) = self.group else {
             return self.sample?.facts.cgroup.as_deref().ok();
@@ -186,6 +187,6 @@ impl<'a> Row<'a> {
             .iter()
             .map(|at| rows.get(*at)?.facts.cgroup.as_deref().ok());
         let first = paths.next()??;
-        paths.all(|path| path == Some(first)).then_some(first)
+        paths.try_fold(first, |common, path| common_cgroup(common, path?))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom::{headroom, machine_headroom, process_headroom};
+use crate::account::headroom::{common_cgroup, headroom, machine_headroom, process_headroom};
 use crate::account::{ANON, PartKind, REST, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
@@ -611,7 +611,7 @@ fn set_etas(history: &History, snapshot: &Snapshot, by: GroupBy, found: &mut [Su
     }
 }
 
-/// Returns the cgroup of all members, by group name; `None` if they are in several.
+/// Returns the innermost cgroup that holds all members, by group name; `None` if that is the root.
 fn common_cgroups<'a>(
     history: &History,
     snapshot: &'a Snapshot,
@@ -630,9 +630,7 @@ fn common_cgroups<'a>(
         }
         let own = sample.facts.cgroup.as_deref().ok();
         let common = cgroups.entry(name.as_deref().map(Arc::from)).or_insert(own);
-        if *common != own {
-            *common = None;
-        }
+        *common = common.zip(own).and_then(|(a, b)| common_cgroup(a, b));
     }
     cgroups
 }

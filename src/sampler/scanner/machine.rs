@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::job::{Job, JobKey, RunningReads, job};
-use crate::account::headroom::{is_within, with_ancestors};
+use crate::account::headroom::common_cgroup;
 use crate::model::kernel::KernelTables;
 use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim, acts_for_cgroups, forget_kills};
 use crate::model::snapshot::InspectedCgroup;
@@ -663,7 +663,8 @@ impl OomWatch {
                 let path = first.group.as_deref().or(first.cgroup.as_deref());
                 first.group = path
                     .zip(victim.cgroup.as_deref())
-                    .and_then(|(a, b)| common_cgroup(a, b));
+                    .and_then(|(a, b)| common_cgroup(a, b))
+                    .map(Into::into);
             }
             self.kills = kills.into();
             return;
@@ -686,10 +687,4 @@ impl OomWatch {
         forget_kills(&mut kills, KEPT, OomKill::origin);
         self.kills = kills.into();
     }
-}
-
-/// Returns the innermost cgroup that holds both, unless that is the root.
-fn common_cgroup(one: &[u8], other: &[u8]) -> Option<Box<[u8]>> {
-    let mut levels = with_ancestors(one);
-    levels.find(|above| is_within(other, above)).map(Into::into)
 }

@@ -7,10 +7,12 @@ use zmtop::account::headroom::{headroom, machine_headroom};
 use zmtop::columns::Row;
 use zmtop::group;
 use zmtop::group::GroupBy;
+use zmtop::history::History;
+use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, SwapArea, Zram};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_pss};
 
 fn within(pid: u32, path: &str, anon: u64) -> ProcessSample {
     let mut sample = in_cgroup(process(pid, 1, "server"), path);
@@ -81,7 +83,7 @@ fn the_nearest_limit_counts_without_the_files_that_are_cached() {
 }
 
 #[test]
-fn a_group_is_bounded_where_all_of_it_is_in_one_cgroup() {
+fn a_group_is_bounded_by_the_innermost_cgroup_that_holds_all_of_it() {
     let snap = machine(&[]);
     let by = |by| group::groups(&snap, by, |_| true, |_| None);
     let commands = by(GroupBy::Command);
@@ -90,15 +92,42 @@ fn a_group_is_bounded_where_all_of_it_is_in_one_cgroup() {
         let row = Row::of_group(&group, None, &snap);
         assert_eq!(row.limiting_cgroup(), group.key.name.as_deref());
     }
-    let one = group::groups(&snap, GroupBy::Command, |p| p.id.pid < 12, |_| None);
-    assert_eq!(
-        Row::of_group(&one[0], None, &snap).limiting_cgroup(),
-        Some(&b"/a/b"[..])
-    );
+    for (end, path) in [(12, "/a/b"), (13, "/a"), (14, "/a")] {
+        let one = group::groups(&snap, GroupBy::Command, |p| p.id.pid < end, |_| None);
+        let row = Row::of_group(&one[0], None, &snap);
+        assert_eq!(row.limiting_cgroup(), Some(path.as_bytes()));
+    }
     assert_eq!(
         Row::of_process(&snap.rows()[2], None, &snap).limiting_cgroup(),
         Some(&b"/a/bc"[..])
     );
+}
+
+#[test]
+fn a_program_in_several_cgroups_is_full_with_the_limit_above_them() {
+    let mut history = History::new(Duration::from_secs(10));
+    let at = |second: u64| {
+        let grows = |pid, path| in_cgroup(with_pss(pid, "server", 100 * MIB + second * MIB / 5), path);
+        let mut snap = snapshot(Duration::from_secs(100_000 + second), Vec::new());
+        snap.processes = Ok(vec![grows(10, "/pod/a"), grows(11, "/pod/b")]);
+        snap.system.mem_available = Ok(100_000 * MIB);
+        let pod = CgroupFigures {
+            current: Ok(1000 * MIB),
+            limit: Ok(Some(2000 * MIB)),
+            ..CgroupFigures::missing(Missing::Unsupported)
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/pod"[..]), pod)].into_iter().collect());
+        snap
+    };
+    (0..600).for_each(|second| history.push(&at(second)));
+    let query = SuspectQuery {
+        by: Some(GroupBy::Command),
+        ..SuspectQuery::GROWING
+    };
+    let found = suspects(&history, &at(599), query);
+    let eta = found[0].eta.unwrap();
+    // The limit leaves less than 2000 MiB, and the two grow by 0.4 MiB a second.
+    assert!(eta < 5500.0, "{eta}");
 }
 
 /// A machine with 1000 MiB available of 8000, and 3000 MiB of anonymous memory.
