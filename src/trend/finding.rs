@@ -134,23 +134,30 @@ impl Standing {
 
 /// Returns the reported leak, if it still holds: its floor rose within half of the time since it began, at least within the last
 /// quarter of an hour. Its pace is the slope of a line through the floors of this time, as a step near either end would distort
-/// the difference of two floors. Without data a leak is not over.
+/// the difference of two floors. Without data a leak is not over. After a gap in the data, the watched time counts.
 pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     let end = points.last()?.to;
     if previous.verdict != Verdict::Leaking {
         return None;
     }
     let lasted = end.saturating_sub(previous.since.unwrap_or(end));
-    let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
+    let half = |time: Duration| time.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
+    let usual = half(lasted);
+    // If the first quarter of this time is in a gap, half of the watched time counts, and before that is known, all of the time.
+    let looks = [usual, half(previous.watched(end).unwrap_or(lasted)), lasted];
+    let known = looks
+        .into_iter()
+        .find_map(|look| Some((look, outer_floors(points, look)?)));
+    let look = known.map_or(usual, |(look, _)| look);
     // The two quarters begin three quarters of the time apart.
     let apart = look.as_secs_f64() * 0.75;
-    let growth = match outer_floors(points, look) {
-        Some((before, now)) => {
+    let growth = match known {
+        Some((_, (before, now))) => {
             let growth = now - before;
-            let least = MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0);
-            (growth > least).then_some(growth)?
+            let share = MIN_GROWTH_HELD * look.div_duration_f64(usual).min(1.0);
+            (growth > share * (now - previous.standing.base).max(1.0)).then_some(growth)?
         }
-        _ => previous.slope * apart,
+        None => previous.slope * apart,
     };
     let slope = pace(points, end.saturating_sub(look), look).filter(|slope| *slope > 0.0);
     Some(Finding {

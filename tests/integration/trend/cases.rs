@@ -539,6 +539,44 @@ fn a_leak_stays_called_until_it_is_over() {
 }
 
 #[test]
+fn a_leak_that_ended_in_a_gap_is_over() {
+    // Returns the seconds after the gap for which the leak stays called.
+    let called_for = |value: &dyn Fn(u64) -> u64, from: u64, to: u64, watched: u64| {
+        let points = points(to + watched, value).into_iter().step_by(10);
+        let points: Vec<_> = points.filter(|p| !(at(from)..at(to)).contains(&p.to)).collect();
+        let mut last = Judgement::default();
+        for (i, point) in points.iter().enumerate() {
+            last = judge(
+                &points[..=i],
+                &[],
+                Some(Duration::from_secs(10)),
+                &Params::default(),
+                &last,
+            );
+            assert!(point.to != at(from - 10) || last.verdict == Verdict::Leaking);
+            if point.to >= at(to) && last.verdict != Verdict::Leaking {
+                return Some(point.to.saturating_sub(at(to)).as_secs());
+            }
+        }
+        None
+    };
+    let line = |s: u64| 2000 * MB + s * 5 * MB / 3;
+    let freed = |s: u64| if s < 3000 { line(s) } else { 1000 * MB };
+    assert_eq!(called_for(&freed, 1810, 9000, 900), Some(0));
+    let stopped = |s: u64| line(s.min(1810));
+    let over = called_for(&stopped, 1810, 9000, 1800);
+    assert!(over.is_some_and(|seconds| seconds <= 960), "{over:?}");
+    // Leaks that go on are not over, also if they become slower or have teeth.
+    let teeth = |s: u64| line(s) + s % 60 * 20 * MB;
+    let slower = |s: u64| line(s.min(1810)) + s.saturating_sub(1810) * MB / 2;
+    for leak in [&line as &dyn Fn(u64) -> u64, &teeth, &slower] {
+        for gap in [1200, 7200, 50_000] {
+            assert_eq!(called_for(leak, 1810, 1810 + gap, 1800), None, "{gap}");
+        }
+    }
+}
+
+#[test]
 fn the_pace_of_a_called_leak_in_stairs_does_not_depend_on_where_it_is_looked_at() {
     // 24 KiB a second, a stair every 700 seconds.
     let points = points(7200, |s| 50 * MB + s / 700 * 700 * 24 * 1024);
