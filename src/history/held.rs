@@ -5,6 +5,7 @@
 //! Descriptors are only read on demand. [`HeldHistories::is_suspected`] requests it too, while a part of the RAM grows that
 //! contains such memory.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::model::held::{HeldFigures, HeldKind};
 use crate::model::process::{Identity, ProcessSample};
 use crate::trend::Metric;
 
-/// Maximum number of processes with a row. The first holders get one, in order of pid.
+/// Maximum number of processes with a row: those that hold most.
 const MAX_HOLDERS: usize = 4096;
 /// The parts of the RAM that contain held memory.
 const PARTS: [&str; 6] = ["shmem", "gpu", "vmalloc", "percpu", "slab_unreclaimable", REST];
@@ -130,11 +131,17 @@ impl HeldHistories {
             held.figures = figures.unwrap_or(held.figures);
         } else if let Some(figures) = figures.ok().filter(|figures| figures.total() > 0) {
             if self.processes.len() >= MAX_HOLDERS {
-                self.processes.retain(|_, held| held.figures.total() > 0);
-            }
-            if self.processes.len() >= MAX_HOLDERS {
-                self.left_out.insert(sample.id);
-                return;
+                // A user's many small holders must not hide a large one.
+                let rows = self.processes.iter();
+                let rows = rows.map(|(id, held)| (held.figures.total(), Reverse(*id)));
+                let Some((bytes, Reverse(least))) = rows.min().filter(|(least, _)| *least < figures.total()) else {
+                    self.left_out.insert(sample.id);
+                    return;
+                };
+                self.processes.remove(&least);
+                if bytes > 0 {
+                    self.left_out.insert(least);
+                }
             }
             self.left_out.remove(&sample.id);
             let held = HeldHistory {

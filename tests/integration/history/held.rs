@@ -329,6 +329,22 @@ fn of_more_than_have_a_past_it_is_unknown() {
 }
 
 #[test]
+fn small_holders_do_not_hide_a_large_one() {
+    let all = |large: u64| {
+        let small = (1..=4096).map(|pid| memfd(pid, MIB));
+        small.chain([memfd(5000, large)]).collect::<Vec<_>>()
+    };
+    let (mut history, last) = run(4, |_| all(MIB));
+    let id = last.rows()[4096].id;
+    assert!(history.held().get(id).is_none());
+    for second in [4, 6] {
+        history.push(&at(second, all(2 * MIB)));
+        assert!(history.held().get(id).is_some());
+        assert_eq!(history.held().left_out(), 1);
+    }
+}
+
+#[test]
 fn a_sum_of_which_a_part_is_unknown_is_partial() {
     let objects = vec![
         object(HeldKind::Memfd, Ok(20 * MIB)),
