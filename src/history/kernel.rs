@@ -119,13 +119,23 @@ impl TableHistories {
             taken: now,
             ..tick
         };
+        let mut places = 0..self.lines.len();
         for (name, bytes, may_leak) in found {
             let number = match self.numbers.get(name) {
                 Some(number) => *number as usize,
-                None if bytes < least || self.lines.len() >= MAX_ROWS => continue,
+                None if bytes < least => continue,
                 None => {
+                    // Mount points have new names all the time, so that those that are gone make room.
+                    let number = if self.lines.len() < MAX_ROWS {
+                        self.lines.len()
+                    } else if let Some(gone) = places.find(|at| self.lines[*at].seen_in < before) {
+                        self.numbers.remove(&self.lines[gone].name);
+                        gone
+                    } else {
+                        continue;
+                    };
                     let name: Arc<[u8]> = name.into();
-                    self.numbers.insert(Arc::clone(&name), self.lines.len() as u32);
+                    self.numbers.insert(Arc::clone(&name), number as u32);
                     let kept = self.kept.remove(&name);
                     let is_new = kept.is_none() && before > 0;
                     let mut row = kept.unwrap_or_default();
@@ -133,13 +143,18 @@ impl TableHistories {
                         // It did not exist at the last read.
                         row.push(at(rested.now), Some(MemorySample::of_total(0)), &Rates::default());
                     }
-                    self.lines.push(Line {
+                    let line = Line {
                         row,
                         name,
                         may_leak,
                         seen_in: 0,
-                    });
-                    self.lines.len() - 1
+                    };
+                    if let Some(place) = self.lines.get_mut(number) {
+                        *place = line;
+                    } else {
+                        self.lines.push(line);
+                    }
+                    number
                 }
             };
             let line = &mut self.lines[number];

@@ -539,6 +539,25 @@ fn a_leak_in_one_tmpfs_is_reported_by_its_mount_point_though_another_is_emptied(
     assert_eq!(names(&next, &last), [("tmpfs /dev/shm".to_owned(), Verdict::Leaking)]);
 }
 
+#[test]
+fn mount_points_that_are_gone_make_room_for_others() {
+    let (mut history, mut read) = (History::new(Duration::from_secs(10)), unread());
+    let gone: Vec<_> = (0..5000).map(|number| format!("/pods/{number}")).collect();
+    let gone: Vec<_> = gone.iter().map(|path| (path.as_str(), KIB)).collect();
+    history.push(&with_mounts(0, 100 * MIB, &gone, &mut read));
+    let mut last = at(0, |_| {});
+    for second in 1..600 {
+        let grown = second * 900 * KIB;
+        last = with_mounts(second, 100 * MIB + grown, &[("/dev/shm", grown)], &mut read);
+        history.push(&last);
+    }
+    assert_eq!(
+        names(&history, &last),
+        [("tmpfs /dev/shm".to_owned(), Verdict::Growing)]
+    );
+    assert!(history.mounts().get(b"/pods/0").is_none());
+}
+
 /// The machine's shared memory is read every second, and its file systems seldom, so that these are judged later.
 #[test]
 fn growing_shared_memory_is_reported_by_the_file_system_that_grows() {
