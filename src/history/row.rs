@@ -88,7 +88,7 @@ impl MemorySample {
             // `data` does not include shared memory, all of which counts as requested.
             requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
             resident: memory.rss.saturating_add(memory.swap),
-            lazy: Kibibytes::new(memory.lazy_free.unwrap_or(0)),
+            lazy: Kibibytes::new(memory.lazy_alone()),
             huge: Kibibytes::new(memory.anon_huge.unwrap_or(0)),
             shmem: Kibibytes::new(memory.pss_shmem.unwrap_or(0)),
             free: Kibibytes::ZERO,

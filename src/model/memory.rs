@@ -164,9 +164,15 @@ impl Memory {
     }
 
     /// Returns the anonymous part of PSS that the kernel cannot reclaim without swap: without [lazily
-    /// freed](Self::lazy_free) pages, as far as they are known.
+    /// freed pages](Self::lazy_alone).
     pub fn used_anon(&self) -> Reading<u64> {
-        Ok(self.pss_anon?.saturating_sub(self.lazy_free.unwrap_or(0)))
+        Ok(self.pss_anon?.saturating_sub(self.lazy_alone()))
+    }
+
+    /// Returns the [lazily freed](Self::lazy_free) pages that no other process maps, at most, or 0 if that is unknown. They are
+    /// clean. Those that others map count in PSS by a share that is unknown.
+    pub fn lazy_alone(&self) -> u64 {
+        self.lazy_free.unwrap_or(0).min(self.private_clean)
     }
 
     /// Returns the cost of the process, in RAM or in swap: `PSS + SwapPss`. Unknown if the kernel lacks `SwapPss`.

@@ -22,6 +22,8 @@ struct Gains {
     file: u64,
     huge: u64,
     faults: u64,
+    /// Constant, in MiB: pages that it freed lazily, and that its children map, too.
+    shared_lazy: u64,
 }
 
 /// Returns what is reported of a process that grows like this.
@@ -39,7 +41,9 @@ fn report_after(gains: Gains, seconds: u64, age: u64) -> Option<Suspect> {
         let mut walk = walk(anon + 10 * MIB + grown(gains.file), 0);
         walk.memory.pss_anon = Ok(anon);
         walk.memory.pss_file = Ok(10 * MIB + grown(gains.file));
-        walk.memory.lazy_free = Ok(grown(gains.lazy));
+        walk.memory.lazy_free = Ok(grown(gains.lazy) + gains.shared_lazy * MIB);
+        walk.memory.private_clean = grown(gains.lazy);
+        walk.memory.pss_shmem = Ok(4 * MIB);
         walk.memory.anon_huge = Ok(20 * MIB + grown(gains.huge));
         sample.walk = Ok(walk);
         sample.stat.minflt = second * gains.faults;
@@ -83,6 +87,17 @@ fn lazily_freed_memory_is_no_leak() {
         );
         assert_eq!(found.cause, None, "{name}");
     }
+}
+
+#[test]
+fn lazily_freed_pages_that_others_map_hide_no_leak() {
+    let gains = Gains {
+        used: 200,
+        shared_lazy: 1000,
+        ..Gains::default()
+    };
+    let judged = report(gains).unwrap().judgement;
+    assert_eq!((judged.verdict, judged.metric), (Verdict::Leaking, Metric::Held));
 }
 
 #[test]
