@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{HUGETLB, PAGE_TABLES};
+use crate::account::{HUGETLB, PAGE_TABLES, SHMEM};
 use crate::history::History;
-use crate::history::kernel::{PartHistories, growth};
+use crate::history::kernel::{PartHistories, growth, relative_growth};
 use crate::history::row::RowHistory;
 use crate::model::Identity;
 use crate::model::snapshot::Snapshot;
@@ -134,6 +134,7 @@ impl History {
         match id {
             PAGE_TABLES => self.page_table_share(snapshot),
             HUGETLB => self.huge_page_share(snapshot),
+            SHMEM => self.shared_memory_share(snapshot),
             _ => None,
         }
     }
@@ -145,6 +146,17 @@ impl History {
         let known = known.filter_map(|sample| Some((sample, sample.memory().ok()?.hugetlb().ok()?)));
         let (sample, bytes) = known.max_by_key(|(_, bytes)| *bytes)?;
         (bytes > 0 && bytes >= whole / 2).then(|| PartShare::of_process(snapshot, sample.id, bytes, false))
+    }
+
+    /// Returns the process with the most shared memory, if this is at least half of the growing part, and its footprint grew by
+    /// at least half as much.
+    fn shared_memory_share(&self, snapshot: &Snapshot) -> Option<PartShare> {
+        let whole = self.parts().get(SHMEM)?;
+        let known = snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none());
+        let known = known.filter_map(|sample| Some((sample.id, sample.memory().ok()?.pss_shmem.ok()?)));
+        let (id, bytes) = known.max_by_key(|(_, bytes)| *bytes)?;
+        let grows = relative_growth(self.get(id), whole)? >= 0.5;
+        (grows && bytes >= whole.newest_footprint() / 2).then(|| PartShare::of_process(snapshot, id, bytes, false))
     }
 
     /// Returns the process that has at least half of the growth of the machine's page tables, or of them; or such a program.

@@ -613,7 +613,7 @@ fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> boo
 }
 
 /// Returns the growth of `other`, divided by that of a growing row, since the growth of that row began.
-fn relative_growth(other: Option<&RowHistory>, row: &RowHistory) -> Option<f64> {
+pub(super) fn relative_growth(other: Option<&RowHistory>, row: &RowHistory) -> Option<f64> {
     let judged = row.is_growing().then(|| row.trend())?;
     let other = other?.footprint_series();
     let series = row.footprint_series();

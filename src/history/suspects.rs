@@ -1211,9 +1211,14 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
 
 /// Returns the process or program that most of a part is in.
 fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Option<Cause> {
-    if key.id == SHMEM && key.mount.is_none() {
-        let creator = snapshot.accounting.sysv.and_then(|sysv| sysv.creator).ok()?;
-        return history.parts().is_shared_in_segments().then(|| Cause::SystemV {
+    if key.mount.is_some() {
+        return None;
+    }
+    if key.id == SHMEM
+        && history.parts().is_shared_in_segments()
+        && let Ok(creator) = snapshot.accounting.sysv.and_then(|sysv| sysv.creator)
+    {
+        return Some(Cause::SystemV {
             user: user_text(snapshot, creator.uid),
             pid: creator.pid,
             bytes: creator.resident,

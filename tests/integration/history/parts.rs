@@ -401,6 +401,32 @@ fn the_user_with_most_system_v_segments_is_named_if_shared_memory_grows() {
     }
 }
 
+/// Whoever unmaps a file that it mapped many times hides its own growth by shared memory.
+#[test]
+fn the_process_with_most_shared_memory_is_named_if_it_grows() {
+    type Case = (fn(u64) -> u64, Option<&'static str>);
+    let cases: [Case; 3] = [
+        (|second| 100 + second, Some("2.4G of it in program (pid 30)")),
+        (|second| second / 10, None),
+        (|_| 2400, None),
+    ];
+    for (mib, expected) in cases {
+        let cause = cause_of_growth(|second| {
+            let mut sample = process(30, 1, "program");
+            let memory = &mut sample.walk.as_mut().unwrap().memory;
+            let shared = mib(second) * MIB;
+            (memory.rss, memory.pss) = (10_000 * MIB, 74 * MIB + shared);
+            (memory.pss_file, memory.pss_shmem) = (Ok(64 * MIB), Ok(shared));
+            let mut snap = at(second, |s| {
+                (s.shmem, s.cached) = (Ok((100 + second) * MIB), Ok((5100 + second) * MIB));
+            });
+            snap.processes = Ok(vec![sample]);
+            snap
+        });
+        assert_eq!(cause.as_deref(), expected);
+    }
+}
+
 #[test]
 fn the_process_or_program_with_most_page_tables_is_named() {
     // The page tables of each process in MiB, how many KiB a second they grow, and how those of the machine do.
