@@ -102,6 +102,15 @@ impl Countdown {
         }
     }
 
+    /// Returns a copy that has made no forecast yet.
+    pub fn without_forecast(&self) -> Self {
+        Self {
+            last: None,
+            relieved_at: None,
+            ..self.clone()
+        }
+    }
+
     /// Returns the forecast if the quantity is used up within `within`. To avoid flicker, a reported forecast stays for
     /// some seconds, and while the time left is at most a quarter longer than `within`. It ends at once if the quantity
     /// stops falling.

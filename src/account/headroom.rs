@@ -73,15 +73,34 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
-/// Returns [the available memory](crate::model::SystemSample::available) plus what swap adds to it, in bytes, by
-/// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
+/// Returns [the available memory](crate::model::SystemSample::available) plus what swap adds to it, without
+/// [lazily freed memory](anonymous_as_file), in bytes, by the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
 /// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
     if let Some(scope) = &snapshot.system.scope {
         return scope.left.ok();
     }
     let added = swap_adds(&snapshot.system, &snapshot.accounting).ok()?;
-    Some(snapshot.system.available().ok()?.saturating_add(added))
+    let available = snapshot.system.available().ok()?;
+    Some(
+        available
+            .saturating_sub(anonymous_as_file(&snapshot.system))
+            .saturating_add(added),
+    )
+}
+
+/// Returns the anonymous memory that is on the lists of files, in bytes: memory that was lazily freed (`MADV_FREE`). Pages that were written
+/// again stay there until reclaim finds them, so that `MemAvailable` contains them.
+fn anonymous_as_file(system: &SystemSample) -> u64 {
+    let files = || {
+        Ok(system
+            .cached?
+            .saturating_add(system.buffers?)
+            .saturating_sub(system.shmem?))
+    };
+    let files: Reading<u64> = files();
+    let lists = system.lru_file.unwrap_or(0);
+    files.map_or(0, |files| lists.saturating_sub(files))
 }
 
 /// Returns the memory that the swap of a machine adds to the available memory, in bytes.

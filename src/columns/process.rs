@@ -806,9 +806,9 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP_DETAILS),
     Entry::bytes("cg_first", "CGFIRST", |r| cgroup(r, |c| c.reclaimable.map(Some)))
         .help(
-            "The memory that the kernel reclaims first when the cgroup reaches its limit: file pages, reclaimable slab \
-             and lazily freed memory. Formula: active_file + inactive_file + slab_reclaimable of memory.stat of the \
-             cgroup path.",
+            "The memory that the kernel reclaims first when the cgroup reaches its limit: file pages and reclaimable slab. \
+             Formula: the lower of active_file + inactive_file and file − shmem − swapcached, + slab_reclaimable, of \
+             memory.stat of the cgroup path.",
         )
         .metric("zmtop_cgroup_reclaimable_bytes")
         .additive(false)

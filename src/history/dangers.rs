@@ -60,6 +60,8 @@ const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 const SHORT: u64 = 4;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
+/// Time within which memory must be free that was in a cgroup which is gone.
+const FREED_WITHIN: Duration = Duration::from_millis(1750);
 /// Minimum time between two such moments of one owner: the longest window of a forecast. And the maximum number of them in that time: each
 /// container is an owner.
 const RELIEF_INTERVAL: Duration = Duration::from_secs(512);
@@ -170,15 +172,22 @@ impl Danger {
 #[derive(Clone, Debug, Default)]
 struct Watched {
     countdown: Countdown,
+    /// The memory left without the compensation below, once there was one.
+    uncompensated: Option<Box<Countdown>>,
     left: u64,
+    /// The compensation in the last snapshot.
+    nearer: u64,
+    /// When the compensation last fell by much, the memory left just before, and by how much it fell.
+    fell: Option<(Duration, u64, u64)>,
     /// The cgroups whose limits are nearer, without those below them, by digest. Their growth since they are among them is added to the
     /// memory left to compensate for it.
     stopping: Vec<Stopping>,
     /// The cgroups that together may use more than is left, though the limit of each is nearer, by digest, and the time of that. They do not
     /// return at once.
     left_out: HashMap<u64, Duration>,
-    /// The last time at which those that filled up one after the other had taken so much that none counts as stopping for a while.
-    in_turn_at: Option<Duration>,
+    /// The last time at which growth that counted as stopped had not been: cgroups filled up one after the other, or are gone while their
+    /// memory is not free. For a while, none counts as stopping.
+    escaped_at: Option<Duration>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
 }
@@ -225,8 +234,16 @@ impl Watched {
         self.left_out.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
         self.left_out
             .extend(stops.left_out.into_iter().map(|digest| (digest, now)));
-        self.in_turn_at = Some(now).filter(|_| stops.are_in_turn).or(self.in_turn_at);
-        let stopping = if stops.are_in_turn { Vec::new() } else { stops.stopping };
+        // Memory that is freed with a cgroup may be seen some time later.
+        let kept = self.fell.filter(|(at, ..)| now.saturating_sub(*at) >= FREED_WITHIN);
+        self.fell = self.fell.filter(|_| kept.is_none());
+        let is_kept = kept.is_some_and(|(_, before, by)| left < before.saturating_add(by / 2));
+        let has_escaped = stops.are_in_turn || is_kept;
+        if has_escaped {
+            self.escaped_at = Some(now);
+            self.countdown = self.uncompensated.take().map_or_else(Countdown::default, |all| *all);
+        }
+        let stopping = if has_escaped { Vec::new() } else { stops.stopping };
         // A cgroup that is gone no longer stops.
         let gone = self.stopping.iter().map(|one| one.digest);
         let gone = gone.filter(|digest| !used.contains_key(digest));
@@ -252,7 +269,17 @@ impl Watched {
         });
         let mut found: Vec<_> = found.collect();
         found.sort_unstable_by_key(|one| one.digest);
-        (self.left, self.stopping) = (left, found);
+        if !found.is_empty() && self.uncompensated.is_none() {
+            self.uncompensated = Some(Box::new(self.countdown.without_forecast()));
+        }
+        if let Some(all) = &mut self.uncompensated {
+            all.push(now, left);
+        }
+        let by = self.nearer.saturating_sub(nearer);
+        if by > left / RELIEF_SHARE && !has_escaped {
+            self.fell = self.fell.or(Some((now, self.left, by)));
+        }
+        (self.left, self.nearer, self.stopping) = (left, nearer, found);
         self.countdown.push(now, left.saturating_add(nearer));
         // The memory of a killed process is free at one moment and uncharged at another. An owner that frees much again and again must
         // not end the danger each time.
@@ -341,10 +368,10 @@ impl Tree {
             let known = watched.known(node.digest);
             Some(known.map_or(0, |known| now.bytes.saturating_sub(known.used)))
         };
-        let were_in_turn = watched
-            .in_turn_at
+        let has_escaped = watched
+            .escaped_at
             .is_some_and(|at| now.saturating_sub(at) < RELIEF_INTERVAL);
-        let of = if were_in_turn { &[] } else { of };
+        let of = if has_escaped { &[] } else { of };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Stops::default(), left);
         // What others may need, and the growth of each that is full. As many new ones may follow as have come lately.
@@ -486,7 +513,11 @@ impl DangerWatch {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.limits.values().map(|watched| watched.countdown.bytes()).sum()
+        let bytes = |watched: &Watched| {
+            let all = watched.uncompensated.as_ref();
+            watched.countdown.bytes() + all.map_or(0, |all| size_of::<Countdown>() + all.bytes())
+        };
+        self.limits.values().map(bytes).sum()
     }
 }
 

@@ -128,11 +128,18 @@ pub(super) fn stat_name(version: Version, name: &[u8]) -> Cow<'_, [u8]> {
     [b"total_", name].concat().into()
 }
 
-/// Returns the memory that reclaim frees first, by the fields of `memory.stat`: file pages on the reclaim lists, with lazily
-/// freed memory, and reclaimable slab, which v1 does not have.
+/// Returns the memory that reclaim frees first, by the fields of `memory.stat`: file pages on the reclaim lists, and reclaimable slab, which
+/// v1 does not have. Lazily freed memory is on these lists, too, but does not count: it stays there when it is written again.
 pub(super) fn reclaimable(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     let lists = get(b"active_file")?.saturating_add(get(b"inactive_file")?);
+    let lists = lists.min(files(&get).unwrap_or(u64::MAX));
     Ok(lists.saturating_add(get(b"slab_reclaimable").unwrap_or(0)))
+}
+
+/// Returns the cache of files, without shared memory and tmpfs.
+fn files(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
+    let all = get(b"file")?.saturating_sub(get(b"shmem")?);
+    Ok(all.saturating_sub(get(b"swapcached").unwrap_or(0)))
 }
 
 /// Returns the kernel memory that is in no process and that reclaim cannot free.
@@ -143,7 +150,8 @@ fn kernel(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     Ok(rest.saturating_add(or_none(b"sock")))
 }
 
-/// Returns what is neither anonymous, nor in a file, nor kernel memory. v1 does not know its kernel memory.
+/// Returns what is neither anonymous, nor in a file, nor kernel memory, and files that are neither mapped nor on the reclaim lists, such as
+/// those of a ramfs. v1 does not know its kernel memory.
 fn unmapped(current: Reading<u64>, get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     let or_none = |name: &[u8]| get(name).unwrap_or(0);
     let sum = |names: &[&[u8]]| names.iter().fold(0, |sum: u64, name| sum.saturating_add(or_none(name)));
@@ -154,7 +162,10 @@ fn unmapped(current: Reading<u64>, get: impl Fn(&[u8]) -> Reading<u64>) -> Readi
         get(b"kernel").unwrap_or_else(|_| kernel()),
         or_none(b"sock"),
     ];
-    Ok(known.into_iter().fold(current?, u64::saturating_sub))
+    let on_lists = sum(&[b"active_file", b"inactive_file", b"file_mapped"]);
+    let pinned = files(get).map_or(0, |files| files.saturating_sub(on_lists));
+    let rest = known.into_iter().fold(current?, u64::saturating_sub);
+    Ok(rest.saturating_add(pinned))
 }
 
 /// Reads how much of the cgroup's memory can be reclaimed, its events and its pressure.

@@ -877,3 +877,23 @@ fn containers_that_end_do_not_hide_the_danger_of_the_machine() {
     let found = dangers_of_a_fall(10_000, 50, 250, jobs);
     assert!(found * 4 >= calm * 3, "{found} of {calm}");
 }
+
+#[test]
+fn cgroups_that_are_removed_while_their_memory_is_kept_do_not_hide_the_danger_of_the_machine() {
+    // One after the other is filled to 90 % of its limit and removed. The machine does not get its memory back.
+    let removed = |second: u64, snap: &mut Snapshot| {
+        let grown = 200 * second.saturating_sub(60);
+        let path = format!("/own/c{}", grown / 1000);
+        snap.cgroups = Arc::new([(Arc::from(path.into_bytes()), limited_to(1100, grown % 1000))].into());
+        0
+    };
+    let calm = dangers_of_a_fall(20_000, 200, 158, |_, _| 0);
+    let found = dangers_of_a_fall(20_000, 200, 158, removed);
+    assert!(found + 12 >= calm && found <= calm, "{found} of {calm}");
+    // If the memory is free then, nothing is wrong.
+    let freed = |second: u64, snap: &mut Snapshot| {
+        removed(second, snap);
+        200 * second.saturating_sub(60) % 1000
+    };
+    assert_eq!(dangers_of_a_fall(20_000, 0, 300, freed), 0);
+}

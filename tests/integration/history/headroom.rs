@@ -261,6 +261,19 @@ fn a_page_in_ram_and_in_swap_counts_as_free() {
 }
 
 #[test]
+fn lazily_freed_memory_that_may_be_in_use_again_is_not_left() {
+    // The lists of files have 700 MiB, but there are only 400 of files that are no shared memory.
+    let lazy = |files: u64| {
+        with_swap(0, &[], |snap| {
+            let system = &mut snap.system;
+            (system.cached, system.buffers, system.shmem) = (Ok(files * MIB), Ok(50 * MIB), Ok(150 * MIB));
+            system.lru_file = Ok(700 * MIB);
+        })
+    };
+    assert_eq!([lazy(500), lazy(800), lazy(2000)], [700, 1000, 1000]);
+}
+
+#[test]
 fn what_zswap_may_still_take_is_not_left() {
     // Enabled, its percentage, its pool and what is in it; of 1500 MiB of free swap on a disk so much counts.
     let unknown = Err(Missing::Pending);

@@ -269,7 +269,7 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
     assert_eq!(paths, [&b"/a.slice/b.service"[..]]);
     let found = figures(&snapshot, "/a.slice/b.service");
     assert_eq!(found.ceiling(), Some((8000, true)));
-    assert_eq!((found.reclaimable, found.major_faults), (Ok(3030), Ok(Count(77))));
+    assert_eq!((found.reclaimable, found.major_faults), (Ok(2730), Ok(Count(77))));
     assert_eq!(found.refaults, Ok(Count(11)));
     assert_eq!(
         (found.shmem, found.file_mapped, found.kernel),
