@@ -879,10 +879,10 @@ impl History {
         let living = snapshot.rows().iter().filter(|row| is_below(&row.facts));
         let living = living.map(|row| (row.id, self.growth_of(row.id, snapshot.monotonic)[span]));
         let ended = || {
-            self.kill_watch
-                .ended
-                .iter()
-                .filter(|ended| is_below(&ended.victim.facts))
+            // The memory of one that ended before is free.
+            let at_kill = |ended: &&EndedProcess| ended.at + OPEN >= kill.at;
+            let ended = self.kill_watch.ended.iter().filter(at_kill);
+            ended.filter(|ended| is_below(&ended.victim.facts))
         };
         let of_ended = ended().map(|ended| (ended.victim.id, ended.growth[span]));
         let others = living.chain(of_ended).filter(|(id, ..)| !is_victim(*id));

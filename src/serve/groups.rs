@@ -66,7 +66,10 @@ pub(super) fn choose(
     let mut shown = Vec::new();
     for at in order {
         let group = &groups[at];
-        let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
+        let mut name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
+        if *name == *OTHERS {
+            name = format!("{OTHERS} (name)").into();
+        }
         // Two names that are equal once cut would be one series.
         if shown.len() < top && taken.insert(name.clone()) {
             shown.push((at, labels(group, name, snapshot)));

@@ -902,3 +902,22 @@ fn a_kill_of_a_memory_policy_is_one_that_a_user_can_cause() {
         assert!(kill.origin().is_some());
     }
 }
+
+#[test]
+fn a_process_that_ended_before_the_kill_has_not_grown_most() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..60_u64 {
+        let mut rows = vec![
+            holding(7, "importer", "/shop", 130),
+            holding(8, "nightly", "/shop", 10 + 3 * second),
+            holding(9, "calm", "/shop", 10 + second),
+        ];
+        rows.retain(|row| row.id.pid != 8 || second < 52);
+        history.push(&machine(second, rows, &[]));
+    }
+    let kill = killed(60, 1, 7, "importer", 130, Some("/shop"));
+    let rows = vec![holding(9, "calm", "/shop", 69)];
+    history.push(&machine(60, rows, std::slice::from_ref(&kill)));
+    let told = why(&history);
+    assert!(told.ends_with("; 9 calm had grown most, +10.0M in 10s"), "{told}");
+}

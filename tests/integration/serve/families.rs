@@ -431,3 +431,13 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
         }
     }
 }
+
+#[test]
+fn a_program_called_like_the_rest_has_a_series_of_its_own() {
+    let mut exported = Exported::new(10);
+    let rows = || vec![sized(1, "/bin/(others)", 9), sized(2, "/bin/a", 1)];
+    exported.after(0, rows());
+    let families = exported.after(1, rows());
+    assert_eq!(value(&families, "zmtop_major_faults", "(others) (name)"), Some(0.0));
+    assert_eq!(value(&families, "zmtop_major_faults", "a"), Some(0.0));
+}
