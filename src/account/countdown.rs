@@ -103,6 +103,7 @@ impl Countdown {
     }
 
     /// Returns a copy that has made no forecast yet.
+    #[must_use]
     pub fn without_forecast(&self) -> Self {
         Self {
             last: None,
