@@ -16,7 +16,8 @@ use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, RowKey};
-use crate::history::most::{LimitOf, fullest, most_of};
+use crate::history::charged::KINDS;
+use crate::history::most::{LimitOf, fullest, most, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -527,6 +528,11 @@ pub(crate) fn is_short(system: &SystemSample) -> bool {
     known.is_none_or(|(available, total)| available < total / SHORT)
 }
 
+/// Returns the kind of memory in no process of a cgroup that grows fastest.
+fn fastest_kind(paces: [f64; KINDS.len()]) -> Option<(RowKey, f64)> {
+    most(KINDS.iter().cloned().map(RowKey::Part).zip(paces))
+}
+
 impl History {
     /// Returns the dangers to the machine and to cgroups. Reserving address space costs nothing, and a process that
     /// reaches the limit of its own harms no other.
@@ -597,7 +603,10 @@ impl History {
             return None;
         }
         Some(Danger {
-            place: key.and_then(|key| self.place(snapshot, key, &forecast)),
+            // Of a cgroup's memory, it is not known.
+            place: key
+                .filter(|_| limit == Limit::Machine)
+                .and_then(|key| self.place(snapshot, key, &forecast)),
             taker,
             limit,
             forecast,
@@ -679,7 +688,14 @@ impl History {
         let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
         let most = most_of(most.into_iter(), whole(GroupBy::User));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
-        let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);
+        let part = match limit {
+            Limit::Machine => self.growing_part(span, pace_of),
+            Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
+                let grown = self.charged().growth(path, snapshot.monotonic, span);
+                fastest_kind(grown.map(|bytes| pace_of(bytes as f64)))
+            }
+            Limit::AddressSpace(_) => None,
+        };
         let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         match (most, part) {
             (Some((_, one)), Some((key, part))) if part > one * PART_FACTOR => Some((key, part)),

@@ -339,7 +339,8 @@ impl PartHistories {
         parts.map(|part| (part.key.clone(), &part.row))
     }
 
-    /// Returns the parts that the kernel uses for itself or for files in memory, which reclaim does not free.
+    /// Returns the parts that the kernel uses for itself or for files in memory, which reclaim does not free, and the memory that is not
+    /// accounted for.
     pub(crate) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| TAKING.contains(&part.key.id));
         parts.map(|part| (part.key.clone(), &part.row))
@@ -525,6 +526,8 @@ const TAKING: &[&str] = &[
     "hugetlb",
     "sockets",
     "kernel",
+    "files_locked",
+    REST,
 ];
 
 /// The id of the sum of all resident sets.

@@ -31,6 +31,8 @@ use crate::units::{self, Units};
 pub const SHOWN: Duration = Duration::from_secs(600);
 /// Time for which it reports the newest kill of one owner, if there are several.
 const TURN: Duration = Duration::from_secs(5);
+/// Time for which an owner whose processes were killed gets no new place before its turn.
+const LATELY: Duration = Duration::from_secs(60);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
@@ -680,8 +682,8 @@ impl History {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
 
-    /// Returns the newest kill that is to be shown: one of the machine before others, and those of several owners in
-    /// turn, so that a user whose processes are killed again and again hides no others. Of a group that was killed as a whole, its
+    /// Returns the newest kill that is to be shown: one of the machine before others, then a new one for some seconds, and those of several
+    /// owners in turn, so that a user whose processes are killed again and again hides no others. Of a group that was killed as a whole, its
     /// largest process. Also returns how many others of that group were killed, and how many other kills there are.
     pub fn shown_kill(&self) -> Option<(&Kill, usize, usize)> {
         let of_machine = self
@@ -697,7 +699,14 @@ impl History {
             let turn = last.monotonic.as_millis() / interval.as_millis() % newest.len().max(1) as u128;
             newest.into_values().nth(turn as usize)
         };
-        let at = of_machine.or_else(in_turn)?;
+        // A new one comes at once, unless its owner has had others lately.
+        let new = || {
+            let first = self.shown_kills().next()?;
+            let is_new = self.elapsed_since(first.at) < TURN;
+            let mut lately = self.kills_within(LATELY).filter(|kill| kill.at + TURN < first.at);
+            (is_new && lately.all(|kill| kill.owner() != first.owner())).then_some(0)
+        };
+        let at = of_machine.or_else(new).or_else(in_turn)?;
         let newest = self.shown_kills().nth(at)?;
         let Some(group) = newest.group() else {
             return Some((newest, 0, self.shown_kills().count() - 1));
@@ -767,9 +776,13 @@ impl History {
 
     /// Adds the kills of a snapshot, whose processes are already pushed.
     pub(super) fn find_kills(&mut self, snapshot: &Snapshot) {
-        self.kill_watch.charged.push(snapshot);
         self.add_kills(snapshot);
         self.complete_kills(snapshot);
+    }
+
+    /// Adds the memory of limited cgroups that is in no process.
+    pub(super) fn push_charged(&mut self, snapshot: &Snapshot) {
+        self.kill_watch.charged.push(snapshot);
     }
 
     /// Returns the memory of limited cgroups that is in no process.

@@ -456,6 +456,7 @@ impl History {
         self.held.suspect(&self.parts);
         if pass.snapshot.fleet.is_none() {
             self.page_table_holders.push(pass.snapshot, &self.parts);
+            self.push_charged(pass.snapshot);
             self.find_dangers(pass.snapshot);
             self.find_stalls(pass.snapshot);
             self.find_kills(pass.snapshot);

@@ -443,7 +443,12 @@ fn one_that_takes_more_than_ever_is_reported_even_if_the_machine_had_less_before
 #[test]
 fn a_part_that_no_process_has_is_named() {
     type Set = fn(&mut SystemSample, u64);
-    let parts: [(&str, Set); 3] = [
+    let parts: [(&str, Set); 4] = [
+        ("files_locked", |system, bytes| {
+            let files = 1000 * MIB;
+            (system.cached, system.shmem, system.buffers) = (Ok(files + bytes), Ok(0), Ok(0));
+            (system.lru_file, system.unevictable, system.mlocked) = (Ok(files), Ok(bytes), Ok(0));
+        }),
         ("slab_unreclaimable", |system, bytes| system.sunreclaim = Ok(bytes)),
         ("page_tables", |system, bytes| system.page_tables = Ok(bytes)),
         ("hugetlb", |system, bytes| system.hugetlb = Ok(bytes)),
@@ -896,4 +901,27 @@ fn cgroups_that_are_removed_while_their_memory_is_kept_do_not_hide_the_danger_of
         200 * second.saturating_sub(60) % 1000
     };
     assert_eq!(dangers_of_a_fall(20_000, 0, 300, freed), 0);
+}
+
+#[test]
+fn memory_of_a_cgroup_that_no_process_has_is_named_and_no_process_beside_it() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..60_u64 {
+        let mut snap = machine(second, 20_000, vec![holding(10, "backup", "/shop/m", 20 + second)]);
+        let figures = CgroupFigures {
+            shmem: Ok(3 * second * MIB),
+            file_mapped: Ok(0),
+            anon: Ok((20 + second) * MIB),
+            unmapped: Ok(0),
+            kernel: Ok(0),
+            ..limited_to(300, 20 + 4 * second)
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    assert!(text.contains(": shared memory and tmpfs +180M/min"), "{text}");
 }

@@ -1,7 +1,7 @@
 //! OOM kills: what was known of the victim, what had grown most, and what is shown for how long.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use zmtop::group::RowKey;
 use zmtop::history::History;
@@ -674,6 +674,31 @@ fn kills_of_all_owners_are_shown_in_turn_at_any_interval() {
 }
 
 #[test]
+fn a_new_kill_is_shown_at_once_unless_its_owner_had_others() {
+    let old = [
+        killed(9, 1, 5, "a", 1, Some("/docker/aa")),
+        killed(9, 2, 6, "b", 1, Some("/docker/bb")),
+        killed(9, 3, 7, "c", 1, Some("/docker/cc")),
+    ];
+    let shown = |new: OomKill, before: &[OomKill]| {
+        let all: Vec<_> = old.iter().chain(before).chain([&new]).cloned().collect();
+        let mut history = History::new(Duration::from_secs(10));
+        let records = (290..305_u64).filter_map(|second| {
+            let until = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+            let known: Vec<_> = all.iter().filter(|kill| kill.time <= until).cloned().collect();
+            history.push(&machine(second, Vec::new(), &known));
+            let found = history.shown_kill().and_then(|(kill, ..)| kill.event.record);
+            found.filter(|_| second >= 300)
+        });
+        records.collect::<Vec<_>>()
+    };
+    let new = || killed(300, 9, 8, "d", 1, Some("/docker/dd"));
+    assert_eq!(shown(new(), &[]), [9; 5]);
+    let again = [killed(270, 4, 8, "d", 1, Some("/docker/dd"))];
+    assert_ne!(shown(new(), &again), [9; 5]);
+}
+
+#[test]
 fn of_a_group_the_largest_is_shown() {
     let group = |record, pid, mib| {
         let mut kill = killed(10, record, pid, "web", mib, Some("/shop"));
@@ -688,8 +713,8 @@ fn of_a_group_the_largest_is_shown() {
     ];
     let mut history = History::new(Duration::from_secs(10));
     assert_eq!(history.shown_kill(), None);
-    // They alternate with that of another cgroup.
-    for (second, expected) in [(10, (Some(1), 0, 3)), (15, (Some(3), 2, 1)), (20, (Some(1), 0, 3))] {
+    // They alternate with that of another cgroup, after some seconds in which they are new.
+    for (second, expected) in [(10, (Some(3), 2, 1)), (15, (Some(3), 2, 1)), (20, (Some(1), 0, 3))] {
         history.push(&machine(second, Vec::new(), &all));
         let (kill, others, more) = history.shown_kill().unwrap();
         assert_eq!((kill.event.record, others, more), expected);
@@ -916,7 +941,7 @@ fn a_process_that_ended_before_the_kill_has_not_grown_most() {
         history.push(&machine(second, rows, &[]));
     }
     let kill = killed(60, 1, 7, "importer", 130, Some("/shop"));
-    let rows = vec![holding(9, "calm", "/shop", 69)];
+    let rows = vec![holding(9, "calm", "/shop", 70)];
     history.push(&machine(60, rows, std::slice::from_ref(&kill)));
     let told = why(&history);
     assert!(told.ends_with("; 9 calm had grown most, +10.0M in 10s"), "{told}");
