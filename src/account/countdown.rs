@@ -213,6 +213,13 @@ impl Countdown {
             .map(|(_, value)| value)
     }
 
+    /// Returns the lowest quantity within `age` before `now`; `u64::MAX` without any.
+    pub fn lowest_within(&self, now: Duration, age: Duration) -> u64 {
+        let values = self.fine.iter().rev();
+        let within = values.take_while(|(at, _)| now.saturating_sub(*at) <= age);
+        within.map(|(_, value)| *value).min().unwrap_or(u64::MAX)
+    }
+
     /// Returns the newest value of at least that age.
     fn before(&self, at: Duration, age: Duration) -> Option<Value> {
         self.values().rev().find(|(then, _)| at.saturating_sub(*then) >= age)

@@ -73,25 +73,21 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
-/// Returns [the available memory](crate::model::SystemSample::available) plus what swap adds to it, without
-/// [lazily freed memory](anonymous_as_file), in bytes, by the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
+/// Returns [the available memory](crate::model::SystemSample::available) plus what swap adds to it, in bytes, by
+/// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
 /// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
     if let Some(scope) = &snapshot.system.scope {
         return scope.left.ok();
     }
     let added = swap_adds(&snapshot.system, &snapshot.accounting).ok()?;
-    let available = snapshot.system.available().ok()?;
-    Some(
-        available
-            .saturating_sub(anonymous_as_file(&snapshot.system))
-            .saturating_add(added),
-    )
+    Some(snapshot.system.available().ok()?.saturating_add(added))
 }
 
-/// Returns the anonymous memory that is on the lists of files, in bytes: memory that was lazily freed (`MADV_FREE`). Pages that were written
-/// again stay there until reclaim finds them, so that `MemAvailable` contains them.
-fn anonymous_as_file(system: &SystemSample) -> u64 {
+/// Returns the memory that programs freed lazily (`MADV_FREE`) and that they use again, in bytes. Such pages stay on the lists of files until
+/// reclaim finds them, so that `MemAvailable` contains them. Returns 0 if it is not known, and for a cgroup that stands in for the machine.
+pub fn lazily_freed_in_use(snapshot: &Snapshot) -> u64 {
+    let system = &snapshot.system;
     let files = || {
         Ok(system
             .cached?
@@ -99,8 +95,16 @@ fn anonymous_as_file(system: &SystemSample) -> u64 {
             .saturating_sub(system.shmem?))
     };
     let files: Reading<u64> = files();
-    let lists = system.lru_file.unwrap_or(0);
-    files.map_or(0, |files| lists.saturating_sub(files))
+    let Some(files) = files.ok().filter(|_| system.scope.is_none()) else {
+        return 0;
+    };
+    let lazy = system.lru_file.unwrap_or(0).saturating_sub(files);
+    if lazy == 0 {
+        return 0;
+    }
+    let own = snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none());
+    let unused = own.filter_map(|sample| Some(sample.memory().ok()?.lazy_alone()));
+    lazy.saturating_sub(unused.fold(0, u64::saturating_add))
 }
 
 /// Returns the memory that the swap of a machine adds to the available memory, in bytes.

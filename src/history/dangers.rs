@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{Room, address_space_left, digests, machine_headroom, rooms};
+use crate::account::headroom::{Room, address_space_left, digests, lazily_freed_in_use, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, RowKey};
 use crate::history::charged::KINDS;
@@ -61,8 +61,10 @@ const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 const SHORT: u64 = 4;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
-/// Time within which memory must be free that was in a cgroup which is gone.
-const FREED_WITHIN: Duration = Duration::from_millis(1750);
+/// Time within which memory must be free that was in a cgroup which is gone, and time before that in which it may have become free: the
+/// figures of a cgroup may be some seconds old.
+const FREED_WITHIN: Duration = Duration::from_millis(2750);
+const FREED_BEFORE: Duration = Duration::from_secs(5);
 /// Minimum time between two such moments of one owner: the longest window of a forecast. And the maximum number of them in that time: each
 /// container is an owner.
 const RELIEF_INTERVAL: Duration = Duration::from_secs(512);
@@ -178,17 +180,19 @@ struct Watched {
     left: u64,
     /// The compensation in the last snapshot.
     nearer: u64,
-    /// When the compensation last fell by much, the memory left just before, and by how much it fell.
-    fell: Option<(Duration, u64, u64)>,
+    /// The last great fall of the compensation, until it is known whether memory was freed.
+    fall: Option<Fall>,
     /// The cgroups whose limits are nearer, without those below them, by digest. Their growth since they are among them is added to the
     /// memory left to compensate for it.
     stopping: Vec<Stopping>,
     /// The cgroups that together may use more than is left, though the limit of each is nearer, by digest, and the time of that. They do not
     /// return at once.
     left_out: HashMap<u64, Duration>,
-    /// The last time at which growth that counted as stopped had not been: cgroups filled up one after the other, or are gone while their
-    /// memory is not free. For a while, none counts as stopping.
-    escaped_at: Option<Duration>,
+    /// The last time at which cgroups had filled up one after the other. For a while, none counts as stopping.
+    in_turn_at: Option<Duration>,
+    /// The owners of cgroups that are gone, or no longer stop, while their memory is not free, by digest, and the time of that. For a while,
+    /// their cgroups do not count as stopping.
+    escaped: HashMap<u64, Duration>,
     /// The owners of cgroups that freed so much that earlier falls no longer counted, by digest, and the time of that.
     freed: HashMap<u64, Duration>,
 }
@@ -200,6 +204,17 @@ struct Stops {
     left_out: Vec<u64>,
     /// They fill up one after the other, so that all together use more than is left.
     are_in_turn: bool,
+}
+
+/// A fall of the compensation for growth that counted as stopped.
+#[derive(Clone, Debug)]
+struct Fall {
+    at: Duration,
+    by: u64,
+    /// The lowest memory left, compensation included, just before.
+    before: u64,
+    /// The owners of the cgroups, by digest.
+    owners: Vec<u64>,
 }
 
 /// A cgroup whose limit stops its growth.
@@ -235,14 +250,20 @@ impl Watched {
         self.left_out.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
         self.left_out
             .extend(stops.left_out.into_iter().map(|digest| (digest, now)));
-        // Memory that is freed with a cgroup may be seen some time later.
-        let kept = self.fell.filter(|(at, ..)| now.saturating_sub(*at) >= FREED_WITHIN);
-        self.fell = self.fell.filter(|_| kept.is_none());
-        let is_kept = kept.is_some_and(|(_, before, by)| left < before.saturating_add(by / 2));
-        let has_escaped = stops.are_in_turn || is_kept;
+        self.escaped.retain(|_, at| now.saturating_sub(*at) < RELIEF_INTERVAL);
+        // Memory that is freed with a cgroup may be seen some time later. Then the sum is as before.
+        let sum = self.left.saturating_add(self.nearer);
+        let fall = self.fall.take_if(|fall| now.saturating_sub(fall.at) >= FREED_WITHIN);
+        let fall = fall.filter(|fall| sum.saturating_add(fall.by / 2) < fall.before);
+        let has_escaped = stops.are_in_turn || fall.is_some();
         if has_escaped {
-            self.escaped_at = Some(now);
-            self.countdown = self.uncompensated.take().map_or_else(Countdown::default, |all| *all);
+            self.in_turn_at = Some(now).filter(|_| stops.are_in_turn).or(self.in_turn_at);
+            self.fall = None;
+            let owners = fall.into_iter().flat_map(|fall| fall.owners);
+            self.escaped.extend(owners.map(|owner| (owner, now)));
+            if let Some(all) = self.uncompensated.take() {
+                self.countdown = *all;
+            }
         }
         let stopping = if has_escaped { Vec::new() } else { stops.stopping };
         // A cgroup that is gone no longer stops.
@@ -277,8 +298,23 @@ impl Watched {
             all.push(now, left);
         }
         let by = self.nearer.saturating_sub(nearer);
-        if by > left / RELIEF_SHARE && !has_escaped {
-            self.fell = self.fell.or(Some((now, self.left, by)));
+        if by > left / RELIEF_SHARE && !has_escaped && self.fall.is_none() {
+            let compensation = |one: &Stopping, all: &HashMap<u64, InUse>| {
+                let in_use = all.get(&one.digest);
+                in_use.map_or(0, |in_use| in_use.bytes.saturating_sub(one.used))
+            };
+            let is_less = |one: &&Stopping| {
+                let place = found.binary_search_by_key(&one.digest, |one| one.digest);
+                let after = place.map_or(0, |place| compensation(&found[place], used));
+                after < compensation(one, before)
+            };
+            let less = self.stopping.iter().filter(is_less);
+            self.fall = Some(Fall {
+                at: now,
+                by,
+                before: self.countdown.lowest_within(now, FREED_BEFORE),
+                owners: less.filter_map(|one| Some(before.get(&one.digest)?.owner)).collect(),
+            });
         }
         (self.left, self.nearer, self.stopping) = (left, nearer, found);
         self.countdown.push(now, left.saturating_add(nearer));
@@ -364,15 +400,18 @@ impl Tree {
     fn stopping(&self, now: Duration, of: &[usize], left: u64, watched: &Watched, used: &HashMap<u64, InUse>) -> Stops {
         let key = |number: usize| Reverse((self.nodes[number].left, number));
         let grown = |node: &Node| {
-            let is_out = |now: &&InUse| now.is_raised || watched.left_out.contains_key(&node.digest);
+            let is_out = |now: &&InUse| {
+                let has_escaped = watched.escaped.contains_key(&now.owner);
+                now.is_raised || has_escaped || watched.left_out.contains_key(&node.digest)
+            };
             let now = used.get(&node.digest).filter(|now| !is_out(now))?;
             let known = watched.known(node.digest);
             Some(known.map_or(0, |known| now.bytes.saturating_sub(known.used)))
         };
-        let has_escaped = watched
-            .escaped_at
+        let were_in_turn = watched
+            .in_turn_at
             .is_some_and(|at| now.saturating_sub(at) < RELIEF_INTERVAL);
-        let of = if has_escaped { &[] } else { of };
+        let of = if were_in_turn { &[] } else { of };
         let mut open: BinaryHeap<_> = of.iter().copied().map(key).collect();
         let (mut found, mut rest) = (Stops::default(), left);
         // What others may need, and the growth of each that is full. As many new ones may follow as have come lately.
@@ -448,7 +487,7 @@ impl DangerWatch {
         let tree = Tree::new(&self.key, &self.rooms);
         let before = self.update_use(snapshot, &tree);
         let (rooms, used) = (&self.rooms, &self.used);
-        let machine = machine_headroom(snapshot);
+        let machine = machine_headroom(snapshot).map(|left| left.saturating_sub(lazily_freed_in_use(snapshot)));
         let limit = |(path, room): (&Arc<[u8]>, &Room)| {
             if room.is_soft {
                 Limit::CgroupHigh(Arc::clone(path))

@@ -155,7 +155,10 @@ impl History {
         let known = snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none());
         let known = known.filter_map(|sample| Some((sample.id, sample.memory().ok()?.pss_shmem.ok()?)));
         let (id, bytes) = known.max_by_key(|(_, bytes)| *bytes)?;
+        // Its own memory may grow beside a constant part.
+        let growth = self.get(id)?.growth_since_start();
         let grows = relative_growth(self.get(id), whole)? >= 0.5;
+        let grows = grows && growth.is_none_or(|growth| growth.is_in_shared_memory());
         (grows && bytes >= whole.newest_footprint() / 2).then(|| PartShare::of_process(snapshot, id, bytes, false))
     }
 

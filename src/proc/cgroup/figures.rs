@@ -163,7 +163,9 @@ fn unmapped(current: Reading<u64>, get: impl Fn(&[u8]) -> Reading<u64>) -> Readi
         or_none(b"sock"),
     ];
     let on_lists = sum(&[b"active_file", b"inactive_file", b"file_mapped"]);
-    let pinned = files(get).map_or(0, |files| files.saturating_sub(on_lists));
+    let pinned = files(&get).map_or(0, |files| files.saturating_sub(on_lists));
+    // The swap cache may be among the files.
+    let pinned = pinned.min(or_none(b"unevictable"));
     let rest = known.into_iter().fold(current?, u64::saturating_sub);
     Ok(rest.saturating_add(pinned))
 }

@@ -895,7 +895,23 @@ fn cgroups_that_are_removed_while_their_memory_is_kept_do_not_hide_the_danger_of
     let calm = dangers_of_a_fall(20_000, 200, 158, |_, _| 0);
     let found = dangers_of_a_fall(20_000, 200, 158, removed);
     assert!(found + 12 >= calm && found <= calm, "{found} of {calm}");
-    // If the memory is free then, nothing is wrong.
+    // A limit that is raised takes away only what its owner's cgroups hide.
+    let raised = |second: u64, snap: &mut Snapshot| {
+        let own = limited_to(
+            if second < 72 { 1000 } else { 1100 },
+            (70 * second.saturating_sub(60)).min(700),
+        );
+        let other = limited_to(8000, 100 + (400 * second.saturating_sub(80)).min(7800));
+        let paths = [("/own/a", own), ("/shop/jvm", other)];
+        snap.cgroups = Arc::new(
+            paths
+                .map(|(path, figures)| (Arc::from(path.as_bytes()), figures))
+                .into(),
+        );
+        (70 * second.saturating_sub(60)).min(700) + (400 * second.saturating_sub(80)).min(7800)
+    };
+    assert_eq!(dangers_of_a_fall(20_000, 0, 140, raised), 0);
+    // If the memory is free then, nothing is wrong, also if the next one fills at once.
     let freed = |second: u64, snap: &mut Snapshot| {
         removed(second, snap);
         200 * second.saturating_sub(60) % 1000

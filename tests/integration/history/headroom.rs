@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::account::headroom::{headroom, machine_headroom};
+use zmtop::account::headroom::{headroom, lazily_freed_in_use, machine_headroom};
 use zmtop::columns::Row;
 use zmtop::group;
 use zmtop::group::GroupBy;
@@ -261,16 +261,20 @@ fn a_page_in_ram_and_in_swap_counts_as_free() {
 }
 
 #[test]
-fn lazily_freed_memory_that_may_be_in_use_again_is_not_left() {
-    // The lists of files have 700 MiB, but there are only 400 of files that are no shared memory.
-    let lazy = |files: u64| {
-        with_swap(0, &[], |snap| {
-            let system = &mut snap.system;
-            (system.cached, system.buffers, system.shmem) = (Ok(files * MIB), Ok(50 * MIB), Ok(150 * MIB));
-            system.lru_file = Ok(700 * MIB);
-        })
+fn lazily_freed_memory_that_is_in_use_again_is_not_left() {
+    // The lists of files have 700 MiB; of files that are no shared memory, there are 100 less than `files`.
+    let in_use = |files: u64, unused: u64| {
+        let mut rows = vec![process(5, 1, "java")];
+        let walk = rows[0].walk.as_mut().unwrap();
+        (walk.memory.lazy_free, walk.memory.private_clean) = (Ok(unused * MIB), unused * MIB);
+        let mut snap = snapshot(Duration::ZERO, rows);
+        let system = &mut snap.system;
+        (system.cached, system.buffers, system.shmem) = (Ok(files * MIB), Ok(50 * MIB), Ok(150 * MIB));
+        system.lru_file = Ok(700 * MIB);
+        lazily_freed_in_use(&snap) / MIB
     };
-    assert_eq!([lazy(500), lazy(800), lazy(2000)], [700, 1000, 1000]);
+    assert_eq!([in_use(500, 0), in_use(500, 120), in_use(500, 900)], [300, 180, 0]);
+    assert_eq!([in_use(800, 0), in_use(2000, 0)], [0, 0]);
 }
 
 #[test]
