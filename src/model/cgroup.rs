@@ -47,9 +47,10 @@ macro_rules! cgroup_figures {
             /// Anonymous pages that processes map, also those of processes that moved to another cgroup. Read with `reclaimable`.
             /// `anon` of `memory.stat`; `rss` in v1.
             anon: u64,
-            /// Pages that are neither in a file nor mapped, such as those in pipes; in v1 with kernel memory. Read with `reclaimable`.
-            /// `current` − `anon` − `file` − `kernel` − `sock` of `memory.stat`; before Linux 5.18 without the parts of `kernel` that
-            /// exist.
+            /// Pages that are neither in a file nor mapped, such as those in pipes, and unevictable files that are not mapped, such as
+            /// those of a ramfs; in v1 with kernel memory. Read with `reclaimable`. `current` − `anon` − `file` − `kernel` − `sock`
+            /// of `memory.stat`, before Linux 5.18 without the parts of `kernel` that exist; + the lower of `unevictable` and `file`
+            /// − `shmem` − `swapcached` − `active_file` − `inactive_file` − `file_mapped`.
             unmapped: u64,
             /// Kernel memory that is in no process and that reclaim cannot free. Read with `reclaimable`; none in v1. `kernel` (Linux 5.18)
             /// + `sock` − `pagetables` − `slab_reclaimable` − `zswap` of `memory.stat`.
