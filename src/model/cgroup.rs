@@ -34,7 +34,8 @@ macro_rules! cgroup_figures {
             /// The lowest soft limit (`memory.high`) among its own and its ancestors', above which the kernel reclaims and
             /// throttles the tasks; `max` if there is none, as in v1.
             high: Option<u64>,
-            /// The part of `current` that reclaim frees first: file pages on the reclaim lists and reclaimable slab. Read for cgroups with a limit of their own, of the others while it is needed. `memory.stat`.
+            /// The part of `current` that reclaim frees first: file pages on the reclaim lists and reclaimable slab. Read for cgroups
+            /// with a limit of their own, of the others while it is needed. `memory.stat`.
             reclaimable: u64,
             /// File pages that were not used lately, which Kubernetes subtracts from `current` for its working set. Read with
             /// `reclaimable`. `inactive_file` of `memory.stat`.
