@@ -38,7 +38,7 @@
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
 //! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where
 //! tasks wait for memory, [`kills`] the OOM kills, and [`charged`] the memory in no process. [`kernel`] has the parts of the RAM,
-//! slab caches and allocation sites, [`held`] the memory held through descriptors, [`page_tables`] the processes that have the
+//! slab caches and allocation sites, [`held`] the memory held through descriptors, [`holders`] the processes that have the shared memory and the
 //! page tables, [`inspected`] the parts of one cgroup. [`kept`] saves and resumes a history.
 
 pub mod charged;

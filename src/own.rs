@@ -91,7 +91,7 @@ impl Drop for Unprivileged {
     }
 }
 
-/// Locks the present mappings, now and again every [`LOCK_INTERVAL`]: each page is locked when it is first used. `MCL_FUTURE` would also
+/// Locks the present mappings, now and again every `LOCK_INTERVAL`: each page is locked when it is first used. `MCL_FUTURE` would also
 /// lock later mappings, but then allocations beyond the limit on locked memory would fail in a thread without `CAP_IPC_LOCK`.
 ///
 /// # Errors

@@ -43,7 +43,7 @@ impl State {
     /// at least two places more. If the user is the same or has more places, it also replaces:
     /// - a process of a program with at least two places more;
     /// - one that does not leak, if the waiting one leaks;
-    /// - one that was sampled for [`TURN`], unless the waiting one `was_sampled`.
+    /// - one that was sampled for `TURN`, unless the waiting one `was_sampled`.
     pub fn to_sample(
         &self,
         own: u32,

@@ -39,7 +39,7 @@ static STUCK: Mutex<Vec<(Pid, u32)>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// The errors of `read` and of fork. [`Missing::TimedOut`] after `limit`, while an earlier read for the same user waits, or while
-/// [`MAX_STUCK`] children wait. [`Missing::Malformed`] if the answer is too large. [`Missing::Gone`] if the child ended early.
+/// `MAX_STUCK` children wait. [`Missing::Malformed`] if the answer is too large. [`Missing::Gone`] if the child ended early.
 pub fn run<T: Serialize + DeserializeOwned>(
     folder: &Path,
     limit: Duration,

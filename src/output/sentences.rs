@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A change is relative to the figure that was reported last, or to the first snapshot, so slow growth is reported too. It is noticeable
-//! if it is at least [`MIN_CHANGE`] and [`MIN_SHARE`] of that figure.
+//! if it is at least `MIN_CHANGE` and `MIN_SHARE` of that figure.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};

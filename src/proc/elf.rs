@@ -228,7 +228,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// Returns the build id, if it is in the first [`MAX_NOTES`] bytes of notes.
+    /// Returns the build id, if it is in the first `MAX_NOTES` bytes of notes.
     pub fn build_id(&self) -> Option<&'a [u8]> {
         let mut left = MAX_NOTES;
         let mut of_sections = self.sections.iter().filter_map(|section| {

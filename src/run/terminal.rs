@@ -242,7 +242,7 @@ pub fn is_hung_up(wait: Duration) -> bool {
 /// The largest screen that is drawn. Any process on the terminal can set its size, and a screen of 65535 × 65535 needs 300 GB.
 const LARGEST: Size = Size::new(1000, 500);
 
-/// Returns the size of the screen: that of the terminal, at most [`LARGEST`].
+/// Returns the size of the screen: that of the terminal, at most `LARGEST`.
 pub fn size() -> io::Result<Size> {
     let (width, height) = match termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),

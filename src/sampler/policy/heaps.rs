@@ -33,7 +33,7 @@ pub struct Read {
 }
 
 /// The processor time of all reads: a token bucket. A process can always appear as a new one. So a first read is expected to take
-/// as long as the slowest recent read of the same user, and at least [`FIRST`].
+/// as long as the slowest recent read of the same user, and at least `FIRST`.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     /// Seconds by which the bucket is below full.
