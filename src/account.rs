@@ -196,11 +196,16 @@ fn kept_back(s: &SystemSample, locked: Reading<u64>) -> Reading<u64> {
     less(Ok(s.mem_free?.saturating_add(cache)), s.mem_available)
 }
 
+/// Returns the cache of files, without shared memory.
+fn file_pages(s: &SystemSample) -> Reading<u64> {
+    sum(less(s.cached, s.shmem), s.buffers)
+}
+
 /// Returns the pages of files that cannot be reclaimed, at most `Unevictable`. There are two lower bounds: the pages that are on none of
 /// the lists of file pages, which may also hold anonymous memory that was lazily freed; and the unevictable pages that neither `mlock(2)`
 /// nor `SHM_LOCK` locked.
 fn locked_files(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Reading<u64> {
-    let files = sum(less(s.cached, s.shmem), s.buffers);
+    let files = file_pages(s);
     let lazy = processes.memory.and_then(|memory| memory.lazy_free).unwrap_or(0);
     let listed = s.lru_file.map(|listed| listed.saturating_sub(lazy));
     let segments = match inputs.sysv {

@@ -179,12 +179,9 @@ fn count_spaces_once(groups: &mut [Group], rows: &[ProcessSample], change: impl 
         groups[*place].totals = Totals::default();
     }
     for (number, (place, at)) in all.iter().enumerate().filter(|(_, (place, _))| places.contains(place)) {
-        let (sample, change) = (&rows[*at], change(&rows[*at]));
-        groups[*place].totals.add(&if spaces.counts(number, sample) {
-            Totals::one(sample, change.as_ref())
-        } else {
-            Totals::without_memory(sample, change.as_ref())
-        });
+        let sample = &rows[*at];
+        let part = spaces.part(number, sample, change(sample).as_ref());
+        groups[*place].totals.add(&part);
     }
 }
 

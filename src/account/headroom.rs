@@ -21,6 +21,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use crate::account::overview::zswap_limit;
+use crate::account::{file_pages, less};
 use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
@@ -88,17 +89,8 @@ pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
 /// reclaim finds them, so that `MemAvailable` contains them. Returns 0 if it is not known, and for a cgroup that stands in for the machine.
 pub fn lazily_freed_in_use(snapshot: &Snapshot) -> u64 {
     let system = &snapshot.system;
-    let files = || {
-        Ok(system
-            .cached?
-            .saturating_add(system.buffers?)
-            .saturating_sub(system.shmem?))
-    };
-    let files: Reading<u64> = files();
-    let Some(files) = files.ok().filter(|_| system.scope.is_none()) else {
-        return 0;
-    };
-    let lazy = system.lru_file.unwrap_or(0).saturating_sub(files);
+    let listed = less(system.lru_file, file_pages(system)).ok();
+    let lazy = listed.filter(|_| system.scope.is_none()).unwrap_or(0);
     if lazy == 0 {
         return 0;
     }

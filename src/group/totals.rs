@@ -135,12 +135,7 @@ impl Totals {
         let spaces = SharedSpaces::new(&samples.iter().copied());
         let mut sum = Self::default();
         for (at, sample) in samples.iter().enumerate() {
-            let change = change(sample);
-            sum.add(&if spaces.counts(at, sample) {
-                Self::one(sample, change.as_ref())
-            } else {
-                Self::without_memory(sample, change.as_ref())
-            });
+            sum.add(&spaces.part(at, sample, change(sample).as_ref()));
         }
         sum
     }
@@ -264,6 +259,15 @@ impl SharedSpaces {
     /// Returns true if the memory of its address space is counted for this process.
     pub(super) fn counts(&self, at: usize, sample: &ProcessSample) -> bool {
         self.0.is_empty() || self.0.get(&space(sample)).is_none_or(|members| members[0] == at)
+    }
+
+    /// Returns what a process adds to a sum.
+    pub(super) fn part(&self, at: usize, sample: &ProcessSample, change: Option<&Change>) -> Totals {
+        if self.counts(at, sample) {
+            Totals::one(sample, change)
+        } else {
+            Totals::without_memory(sample, change)
+        }
     }
 
     /// Returns the indices of the processes of each space, the representative first.

@@ -389,12 +389,8 @@ impl History {
                 }
             }
             // Below their limits, cgroups wait for the machine.
-            let mut besides = if stall.cgroup.is_none() {
-                inner.clone()
-            } else {
-                Vec::new()
-            };
-            besides.retain(|path| is_at_limit(snapshot, path));
+            let is_besides = |path: &&Arc<[u8]>| stall.cgroup.is_none() && is_at_limit(snapshot, path);
+            let besides: Vec<_> = inner.iter().filter(is_besides).cloned().collect();
             let Some(found) = self.waiter_and_taker(snapshot, &stall, &besides) else {
                 continue;
             };

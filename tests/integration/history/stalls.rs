@@ -233,6 +233,40 @@ fn reader(pid: u32, uid: u32, path: &str, faults: u64) -> ProcessSample {
     with_facts(sample, |facts| facts.uid = Ok(uid))
 }
 
+/// A machine of 1000 MiB of which so many are available. All its tasks have waited so long, and so many pages were read back.
+fn thrashing(second: u64, rows: Vec<ProcessSample>, available: u64, faults: u64, waited: Duration) -> Snapshot {
+    let mut snap = snapshot(Duration::from_secs(100 + second), rows);
+    let system = &mut snap.system;
+    (system.mem_total, system.mem_available) = (Ok(1000 * MIB), Ok(available * MIB));
+    (system.stalled, system.pgmajfault) = (Ok([waited; 2]), Ok(faults));
+    (system.steal_kswapd, system.steal_direct) = (Ok(faults * 4096), Ok(0));
+    snap
+}
+
+/// The figures of a cgroup of version 2 that uses so many MiB of its limit, whose tasks have waited so long, and that has read back so
+/// many pages.
+fn waiting([used, limit]: [u64; 2], faults: u64, waited: Duration) -> CgroupFigures {
+    CgroupFigures {
+        current: Ok(used * MIB),
+        reclaimable: Ok(50 * MIB),
+        limit: Ok(Some(limit * MIB)),
+        swap: Ok(0),
+        swap_limit: Ok(None),
+        high: Ok(None),
+        major_faults: Ok(Count(faults)),
+        refaults: Ok(Count(faults)),
+        stalled_some: Ok(waited),
+        stalled_full: Ok(waited),
+        ..CgroupFigures::missing(Missing::Unsupported)
+    }
+}
+
+/// The cgroup, if any, and the kind of each stall.
+fn found(history: &History) -> Vec<(Option<&[u8]>, StallKind)> {
+    let stalls = history.stalls().iter();
+    stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect()
+}
+
 #[test]
 fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
     // The major faults a second of a process in a cgroup that stalls and of one outside of it, and the expected stalls.
@@ -247,32 +281,12 @@ fn a_cgroup_that_stalls_does_not_hide_the_stall_of_the_machine() {
             let late = second.saturating_sub(10);
             let [inside, outside] = faults.map(|faults| faults * late);
             let rows = vec![reader(11, 1001, "/own", inside), reader(20, 70, "/", outside)];
-            let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), rows);
-            snap.system.mem_total = Ok(1000 * MIB);
-            snap.system.mem_available = Ok(100 * MIB);
             let waited = Duration::from_millis(500 * late);
-            snap.system.stalled = Ok([waited; 2]);
-            snap.system.pgmajfault = Ok(inside + outside);
-            (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok((inside + outside) * 4096), Ok(0));
-            let figures = CgroupFigures {
-                current: Ok(100 * MIB),
-                reclaimable: Ok(50 * MIB),
-                limit: Ok(Some(100 * MIB)),
-                swap: Ok(0),
-                swap_limit: Ok(None),
-                high: Ok(None),
-                major_faults: Ok(Count(inside)),
-                refaults: Ok(Count(inside)),
-                stalled_some: Ok(waited),
-                stalled_full: Ok(waited),
-                ..CgroupFigures::missing(Missing::Unsupported)
-            };
-            snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), figures)].into());
+            let mut snap = thrashing(second, rows, 100, inside + outside, waited);
+            snap.cgroups = Arc::new([(Arc::from(&b"/own"[..]), waiting([100, 100], inside, waited))].into());
             history.push(&snap);
         }
-        let stalls = history.stalls().iter();
-        let found: Vec<_> = stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect();
-        assert_eq!(found, expected, "{faults:?}");
+        assert_eq!(found(&history), expected, "{faults:?}");
     }
 }
 
@@ -370,32 +384,11 @@ fn the_machine_stalls_also_if_all_that_waits_is_in_cgroups_far_below_their_limit
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..20_u64 {
         let late = second.saturating_sub(10);
-        let faults = 1500 * late;
-        let mut snap: Snapshot = snapshot(Duration::from_secs(100 + second), vec![reader(20, 70, "/pod", faults)]);
-        snap.system.mem_total = Ok(1000 * MIB);
-        snap.system.mem_available = Ok(20 * MIB);
-        let waited = Duration::from_millis(500 * late);
-        snap.system.stalled = Ok([waited; 2]);
-        snap.system.pgmajfault = Ok(faults);
-        (snap.system.steal_kswapd, snap.system.steal_direct) = (Ok(faults * 4096), Ok(0));
-        let figures = CgroupFigures {
-            current: Ok(600 * MIB),
-            reclaimable: Ok(50 * MIB),
-            limit: Ok(Some(800 * MIB)),
-            swap: Ok(0),
-            swap_limit: Ok(None),
-            high: Ok(None),
-            major_faults: Ok(Count(faults)),
-            refaults: Ok(Count(faults)),
-            stalled_some: Ok(waited),
-            stalled_full: Ok(waited),
-            ..CgroupFigures::missing(Missing::Unsupported)
-        };
-        snap.cgroups = Arc::new([(Arc::from(&b"/pod"[..]), figures)].into());
+        let (faults, waited) = (1500 * late, Duration::from_millis(500 * late));
+        let mut snap = thrashing(second, vec![reader(20, 70, "/pod", faults)], 20, faults, waited);
+        snap.cgroups = Arc::new([(Arc::from(&b"/pod"[..]), waiting([600, 800], faults, waited))].into());
         history.push(&snap);
     }
-    let stalls = history.stalls().iter();
-    let found: Vec<_> = stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect();
     let pod = Some(&b"/pod"[..]);
-    assert_eq!(found, [(None, StallKind::Thrash), (pod, StallKind::Thrash)]);
+    assert_eq!(found(&history), [(None, StallKind::Thrash), (pod, StallKind::Thrash)]);
 }
