@@ -128,8 +128,8 @@ pub(super) fn stat_name(version: Version, name: &[u8]) -> Cow<'_, [u8]> {
     [b"total_", name].concat().into()
 }
 
-/// Returns the memory that reclaim frees first, by the fields of `memory.stat`: file pages on the reclaim lists, and reclaimable slab, which
-/// v1 does not have. Lazily freed memory is on these lists, too, but does not count: it stays there when it is written again.
+/// Returns the memory that reclaim frees first, by the fields of `memory.stat`: file pages on the reclaim lists, and reclaimable
+/// slab, which v1 does not have. Lazily freed memory is on these lists, too, but does not count: it stays there when it is written again.
 pub(super) fn reclaimable(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
     let lists = get(b"active_file")?.saturating_add(get(b"inactive_file")?);
     let lists = lists.min(files(&get).unwrap_or(u64::MAX));

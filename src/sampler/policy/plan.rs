@@ -28,8 +28,8 @@
 //! tolerances × age`. The bound itself mostly grows with age, so each process is walked about as often as `√(weight ×
 //! rate ÷ cost)` demands (known in queueing theory as an index policy for the age of information). Age raises the
 //! urgency without limit, so no process starves. The urgency of a new process grows with the time that it has been
-//! without figures, and with what it has grown since. The users of new processes take turns, and those of due ones, so a user with many delays
-//! only their own.
+//! without figures, and with what it has grown since. The users of new processes take turns, and those of due ones, so a user
+//! with many delays only their own.
 //!
 //! # Budget
 //! New and due processes get half of the budget each. Each half is split between cheap and expensive processes,
@@ -269,7 +269,6 @@ impl Planner {
         wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
         // The users take turns. If the walks of one are put off, their urgency would rise without limit.
         let mut counts: HashMap<(bool, Option<u32>), usize> = HashMap::new();
-        let served = std::mem::take(&mut self.served);
         wanted.sort_by_cached_key(|(purpose, _, index)| {
             if *purpose == Purpose::Idle {
                 return (0, Duration::ZERO);
@@ -277,12 +276,9 @@ impl Planner {
             let user = (*purpose == Purpose::New, candidates[*index].user);
             let number = counts.entry(user).or_default();
             *number += 1;
-            (*number, served.get(&user).copied().unwrap_or_default())
+            (*number, self.served.get(&user).copied().unwrap_or_default())
         });
-        self.served = served
-            .into_iter()
-            .filter(|(user, _)| counts.contains_key(user))
-            .collect();
+        self.served.retain(|user, _| counts.contains_key(user));
         let mut chosen = Vec::new();
         for (purpose, _, index) in wanted {
             if self.buckets.reserve(purpose, candidates[index].cost) {
