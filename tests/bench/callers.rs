@@ -1,9 +1,9 @@
-//! What `zmtop kernel callers` costs while the kernel allocates.
+//! Cost of `zmtop kernel callers` while the kernel allocates.
 //!
-//! `cargo bench --bench callers -- [EVENTS_A_SECOND [SECONDS]]` has two threads open and close files, as often as makes so
-//! many events a second (100,000 unless told otherwise), and traces them (5 seconds). Told are the events that came, those
-//! that were lost, the processor time of the whole program, of which the reading of names at the end is a part, and the most
-//! it had resident. Needs root, and a kernel with tracefs, which is mounted in a namespace of its own.
+//! `cargo bench --bench callers -- [EVENTS_A_SECOND [SECONDS]]` has two threads open and close files at the rate that makes so
+//! many events a second (100,000 by default), and traces them (5 seconds by default). It prints the events a second, the lost
+//! events, the processor time of the whole program, which includes reading the names at the end, and its peak resident memory.
+//! It needs root and a kernel with tracefs, which is mounted in a namespace of its own.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
@@ -92,7 +92,7 @@ fn trace(seconds: u64) -> Found {
     let pid = i32::try_from(child.id()).unwrap();
     let mut status = 0;
     #[expect(unsafe_code, reason = "what a child took is told by wait4 alone")]
-    // SAFETY: both places are valid for the call, and nobody else waits for this child.
+    // SAFETY: both places are valid for the call, and no other code waits for this child.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);

@@ -120,11 +120,11 @@ impl Drop for Workers {
     }
 }
 
-/// What `/proc` has said of the facts of each process.
+/// The facts of each process in `/proc`.
 #[derive(Default)]
 struct Truths(HashMap<u32, Truth>);
 
-/// What `/proc` says of a process, since when it is looked at, and until when it said otherwise.
+/// The present facts of a process, the time of their first reading, and past facts, each with the time of its end.
 struct Truth {
     facts: Facts,
     since: Instant,

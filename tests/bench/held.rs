@@ -1,8 +1,8 @@
-//! What it costs to watch the memory that processes hold through their descriptors.
+//! Cost of sampling the memory that processes hold through their descriptors.
 //!
-//! `cargo bench --bench held -- [PROCESSES [DESCRIPTORS [SECONDS]]]` starts 1,000 processes of 30 descriptors each unless told
-//! otherwise, of which one in ten holds a memfd of 1 MiB, and takes a snapshot a second, with and without asking for it, for
-//! 30 seconds each once the first ten have passed. Told are the processor time of all threads, and the difference.
+//! `cargo bench --bench held -- [PROCESSES [DESCRIPTORS [SECONDS]]]` starts 1,000 processes of 30 descriptors each by default.
+//! One process in ten holds a memfd of 1 MiB. The bench takes a snapshot a second, without this memory and with it, for 30
+//! seconds each after the first ten. It prints the processor time of all threads for both, and the difference.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 

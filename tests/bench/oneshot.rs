@@ -149,7 +149,7 @@ fn run(program: &str, args: &[&str], home: &std::path::Path) -> Option<Found> {
     let pid = i32::try_from(child.id()).unwrap();
     let mut status = 0;
     #[expect(unsafe_code, reason = "what a child took is told by wait4 alone")]
-    // SAFETY: both places are valid for the call, and nobody else waits for this child.
+    // SAFETY: both places are valid for the call, and no other code waits for this child.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);

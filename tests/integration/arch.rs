@@ -102,7 +102,7 @@ fn modules_stand_beside_their_folders() {
     assert!(mods.is_empty(), "foo.rs and foo/, no mod.rs: {mods:?}");
 }
 
-/// What may stand at the top of the repository beside dotfiles.
+/// Returns true for a name that may stand at the top of the repository.
 fn belongs(name: &str) -> bool {
     name.starts_with('.')
         || name.starts_with("LICENSE")

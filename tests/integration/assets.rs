@@ -1,4 +1,4 @@
-//! What packages ship beside the program: the manual page and the completions, as the program writes them.
+//! Files that packages ship beside the program: the manual page and the completions, as the program writes them.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Who takes memory from the kernel's allocator: layouts and pages of tracefs, sums, `zmtop kernel callers`.
+//! Callers of the kernel's allocator: layouts and pages of tracefs, sums, and `zmtop kernel callers`.
 
 mod command;
 pub(crate) mod live;

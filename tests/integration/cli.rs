@@ -242,7 +242,7 @@ fn words_that_are_no_command_filter_the_monitor() {
         assert_eq!(cli.monitor.filter.as_deref(), Some(filter), "{line}");
     }
     assert_eq!(applied("user:nobody --interval 5").unwrap().ui.filter, "user:nobody");
-    // A command with a typing error is none, and a filter of a command follows it.
+    // A misspelled command is refused, and so is a filter before a command.
     assert!(parse("lekas").unwrap_err().text.contains("leaks"));
     let e = parse("user:nobody ps").unwrap_err();
     assert!(e.text.contains("filters of `ps` after it"), "{}", e.text);

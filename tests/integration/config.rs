@@ -122,7 +122,7 @@ fn the_first_start_is_the_one_that_finds_nothing_in_the_state_folder() {
     std::fs::create_dir_all(home.path().join("other/zmtop/history")).unwrap();
     let other = home.path().join("other");
     assert!(!is_first_start(&env(other.to_str().unwrap())));
-    // Where nothing can be written: no folder can be made below a file, and without a home there is none.
+    // Nothing can be written: no folder can be made below a file, and without a home there is no folder.
     std::fs::write(home.path().join("file"), "").unwrap();
     let file = home.path().join("file");
     for env in [env(file.to_str().unwrap()), Env::default()] {

@@ -79,7 +79,7 @@ fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
     drop(engine);
 }
 
-/// What makes the monitor keep its history at once: verdicts that came or went, in whatever order they are listed.
+/// Checks that the set of verdicts changes when one comes and when it goes. The monitor keeps its history at once then.
 #[test]
 fn verdicts_of_growth_change_when_one_comes_and_when_it_goes() {
     let mut state = State::default();

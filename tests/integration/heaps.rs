@@ -1,4 +1,4 @@
-//! What glibc holds for a process: heaps made in memory, hostile ones among them, and real programs that count themselves.
+//! Heaps of C allocators: heaps made in memory, hostile ones among them, and real programs that count their own memory.
 
 mod apart;
 mod jemalloc;

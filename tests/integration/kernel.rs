@@ -31,7 +31,7 @@ use crate::support::tree::ProcTree;
 
 const KB: u64 = 1024;
 
-/// What `smaps` sums to, read the plain way: bytes, and how many mappings there are.
+/// The sums over `smaps`, read the plain way: bytes, and the number of mappings.
 #[derive(Debug, PartialEq)]
 struct Sums {
     mappings: u64,

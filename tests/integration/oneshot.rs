@@ -1,4 +1,4 @@
-//! What the one-shot commands write: chosen rows, tables, changes, and the program itself.
+//! Output of the one-shot commands: chosen rows, tables, changes, and the program itself.
 
 mod bars;
 mod capture;

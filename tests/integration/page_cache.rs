@@ -1,4 +1,4 @@
-//! The files that fill the page cache: what the kernel tells of a file, which files are found, and `zmtop cache`.
+//! Files that fill the page cache: the kernel's figures for a file, the files that are found, and `zmtop cache`.
 
 use std::cell::Cell;
 use std::fs::{self, File};

@@ -16,7 +16,7 @@ use crate::support::pty::ZMTOP;
 
 const KB: u64 = 1024;
 
-/// What a program wrote; `None` where there is no such program.
+/// Returns the output of a program; `None` without such a program.
 fn said(program: &str, args: &[&str]) -> Option<String> {
     let done = Command::new(program).args(args).env("LC_ALL", "C.UTF-8").output();
     let done = match done {
@@ -205,8 +205,8 @@ fn words<'a>(theirs: &'a str, name: &str) -> Result<Vec<&'a str>, String> {
     Ok(words)
 }
 
-/// Whether a figure is `ps_mem`'s, `words` being number and unit: within 0.5 %, what the number's last digit hides,
-/// and `more` bytes.
+/// Returns true if a figure agrees with the number and the unit in `words` of `ps_mem`, within 0.5 %, the rounding of the
+/// number's last digit, and `more` bytes.
 fn close(ours: &str, words: &[&str], more: u64) -> bool {
     let (theirs, half) = mib(words[0], words[1]);
     (number(ours) as f64 - theirs).abs() <= theirs * 0.005 + half + more as f64

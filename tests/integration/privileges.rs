@@ -1,4 +1,4 @@
-//! What each command keeps of the rights that it was started with, read from the kernel.
+//! Rights that each command keeps of those that it was started with, as read from the kernel.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ const NUMBERS: [(&str, u32); 17] = [
     ("CAP_PERFMON", 38),
     ("CAP_CHECKPOINT_RESTORE", 40),
 ];
-/// What all commands keep that look at processes.
+/// The capabilities that stay with every command that reads processes.
 const LOOK: &str = "SYS_PTRACE PERFMON CHECKPOINT_RESTORE DAC_READ_SEARCH SYSLOG IPC_LOCK MAC_OVERRIDE";
 /// Kept only by a kernel or a machine that lacks something.
 const SYS_ADMIN: u64 = 1 << 21;

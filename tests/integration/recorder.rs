@@ -185,7 +185,7 @@ fn files_from_a_clock_that_was_ahead_use_up_no_space_of_later_ones() {
         file("c.zmrec", year + 2 * hour),
         file("d.pinned.zmrec", year),
         file("e.pinned.zmrec", year + hour),
-        // A clock that is set back a little is none that was ahead.
+        // A clock that was set back a little does not count as one that was ahead.
         file("f.zmrec", now + 2 * hour),
         file("g.zmrec", now - hour),
         file("h.pinned.zmrec", now),

@@ -1,5 +1,5 @@
-//! What the runtimes of a process hold: the answers of a Java machine and of .NET, objects of Python and profiles of Go made in
-//! memory, hostile ones among them, and a real Python that leaks.
+//! Memory that the runtimes of a process hold: the answers of a Java machine and of .NET, objects of Python and profiles of Go
+//! made in memory, hostile ones among them, and a real Python that leaks.
 
 mod dotnet;
 mod go;

@@ -168,7 +168,7 @@ fn with_panel(width: u16, height: u16) -> Session {
     session
 }
 
-/// What a process maps after so many steps: two that grow, one that shrinks, one that comes and one that goes.
+/// Returns the mappings of a process after so many steps: two grow, one shrinks, one comes and one goes.
 fn maps(step: u64) -> Vec<Mapping> {
     let made = |name: &[u8], areas: u64, mib: u64| Mapping {
         areas,

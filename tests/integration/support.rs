@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 pub(crate) mod certificates;
 pub(crate) mod kept;
@@ -15,7 +15,7 @@ pub(crate) mod tree;
 mod tree_process;
 pub(crate) mod world;
 
-/// How long anything may take before a test gives up: only a guard against hanging, also where builds run beside the tests.
+/// The time after which a test gives up: only a guard against hanging, also if builds run beside the tests.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The processor time of this thread: a bound on it holds however loaded the machine is.

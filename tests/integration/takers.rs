@@ -1,4 +1,4 @@
-//! What takes the memory below a limit that is near: which process is looked at, when, and what a recording keeps of it.
+//! Takers of the memory below a limit that is near: the process that is read, the time, and the figures that a recording keeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1292,7 +1292,7 @@ fn the_end_of_a_victim_is_said_once() {
     (exit.pid, exit.comm) = (7, (*b"importer").into());
     (exit.cgroup, exit.time) = (Some((*b"/shop/web").into()), all[120].time);
     let victim = all[0].rows()[0].id.starttime;
-    // What is told of it, by its pid, its start time, its name and the seconds since the kill.
+    // The pid, the start time and the name of a process that ended, the seconds since the kill, and the number of ends reported.
     for (pid, starttime, comm, later, told) in [
         (7, None, "importer", 0, 0),
         (7, Some(victim), "renamed", 0, 0),

@@ -1,4 +1,4 @@
-//! What happens on a busy machine.
+//! Processes of a busy machine: they start, fork, grow, share memory and end.
 
 use std::fs;
 use std::io::Write;

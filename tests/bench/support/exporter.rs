@@ -48,7 +48,7 @@ impl Exporter {
 
     /// Starts Debian's `prometheus-process-exporter`, with a group for each program; `None` where it is not installed.
     pub(crate) fn peer() -> Option<Self> {
-        // It does not tell which port it was given: a free one that nobody else is likely to take.
+        // It does not print its port. This one is free now, and another program is unlikely to take it.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let config = std::env::temp_dir().join(format!("zmtop-bench-peer-{}.yml", std::process::id()));
         fs::write(

@@ -1,4 +1,4 @@
-//! What the sampler shows, as it is shipped, beside walks made just then.
+//! Compares the figures that the sampler shows at its shipped settings with walks of the same moment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -90,7 +90,7 @@ fn walk(pid: u32) -> Option<u64> {
     smaps::rollup(&text).ok().as_ref().map(footprint)
 }
 
-/// How right some rows were.
+/// The errors of some rows.
 #[derive(Default)]
 struct Account {
     errors: Vec<u64>,
@@ -105,16 +105,16 @@ struct Account {
     worst: (u64, String),
     /// The processes whose figures were beyond their bound or the tolerance.
     wrong: HashMap<Identity, Wrong>,
-    /// How often they were said to be uncertain, and the greatest bound.
+    /// By program, the number of uncertain figures and the greatest bound.
     doubts: BTreeMap<String, (usize, u64)>,
 }
 
-/// How wrong the figures of a process were.
+/// The wrong figures of a process.
 #[derive(Default)]
 struct Wrong {
     /// Figures beyond their bound, and beyond the tolerance.
     figures: [usize; 2],
-    /// The greatest excess over the one or the other, and what is to say of it.
+    /// The greatest excess over its bound, and the text about it.
     most: u64,
     said: String,
 }

@@ -1,4 +1,4 @@
-//! What the exporter reads of a request after hyper, and the metrics that it answers. The input is headers in lines.
+//! Headers of a request that the exporter parses after hyper, and the metrics in its answers. The input has one header a line.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What Java virtual machines, .NET and Node.js answer: recordings of the Flight Recorder, texts of diagnostic commands, streams of
+//! Answers of Java virtual machines, .NET and Node.js: recordings of the Flight Recorder, texts of diagnostic commands, streams of
 //! counters, and profiles of V8.
 
 #![no_main]

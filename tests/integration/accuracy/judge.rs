@@ -26,12 +26,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Ticks more that may be taken for each scene while the machine is too busy.
 const BUSY: usize = 100;
 
-/// Where a child of the test is.
+/// The place of a child of the test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On the screen.
     InSight,
-    /// In the table, and nobody looks.
+    /// In the table, but not on the screen.
     Elsewhere,
 }
 
@@ -147,7 +147,7 @@ impl Judge {
         walk(pid).unwrap().swap
     }
 
-    /// What is shown of a process.
+    /// Returns the row of a process in the snapshot shown.
     pub(crate) fn shown(&self, pid: u32) -> Option<&ProcessSample> {
         row(self.shown.as_ref()?, pid)
     }

@@ -1,4 +1,4 @@
-//! What happens to memory.
+//! Scenes: changes of the memory of processes.
 
 use std::fs::File;
 use std::io::Write;
@@ -102,7 +102,7 @@ pub(super) fn share_and_drop(judge: &mut Judge, a: &mut Child) {
     a.tell("unmap 1 0 8");
 }
 
-/// Pages of a file that others map too take the place of pages that nobody else maps, so that no count changes.
+/// Replaces file pages that no other process maps with pages that others map too, so that no count changes.
 pub(super) fn change_files(judge: &mut Judge, a: &mut Child) {
     let file = || {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -178,7 +178,7 @@ pub(super) fn swap_out_and_in(judge: &mut Judge, a: &mut Child) {
     own_steps(judge, a, &rest);
 }
 
-/// Where nobody looks.
+/// Changes the memory of a process that is not on the screen.
 pub(super) fn elsewhere(judge: &mut Judge) {
     judge.scene("a process in the background");
     let mut d = watched(judge, "d", Place::Elsewhere);

@@ -14,7 +14,7 @@ use zmtop::sampler::{Options, mappings};
 const MIB: u64 = 1 << 20;
 const NAME: &str = "act::coldness::what_it_touches_again_is_hot_and_the_rest_is_cold";
 
-/// What the process touched of its memory of a kind.
+/// Returns the resident memory of a process in mappings of one kind, with its hot part.
 fn areas(pid: u32, kind: MappingKind) -> Resident {
     let found = mappings::merged(&Options::new(None), &[pid]).remove(0).unwrap();
     let coldness = Coldness::new(&found.what, Duration::ZERO);
@@ -31,7 +31,7 @@ fn what_it_touches_again_is_hot_and_the_rest_is_cold() {
     let target_pid = target.pid();
     let touched = || {
         let found = areas(target_pid, MappingKind::Anon);
-        // Beside the area told of there are some that the program itself uses.
+        // Beside the area that the test maps, the program itself uses some.
         assert!(
             (32 * MIB..36 * MIB).contains(&found.rss),
             "nothing is given back: {found:?}"

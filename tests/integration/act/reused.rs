@@ -58,7 +58,7 @@ fn a_reused_pid_is_never_hit() {
 fn reuse() {
     let mut first = Own::sleep();
     let (id, pinned) = (first.id(), first.pin().unwrap());
-    // Start times are told in steps of 10 ms: the second starts in another.
+    // The kernel reports start times in steps of 10 ms: the second process starts in a later step.
     std::thread::sleep(std::time::Duration::from_millis(30));
     first.end();
     let mut second = None;

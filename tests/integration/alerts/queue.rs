@@ -44,18 +44,18 @@ fn letter(event: &AlertEvent) -> char {
 
 #[test]
 fn the_receiver_is_reported_in_order_and_ends_in_the_true_state() {
-    // Each step: F and C happen, `s` starts what is next, `e` ends it. The letters in the second text were told.
+    // Each step: F and C happen, `s` starts the next report, `e` ends it. The second text holds the reported events.
     for (tell_clear, steps, expected) in [
         (true, "FseCse", "FC"),
-        // It is told nothing new before the end of what it is being told.
+        // No report starts before the one under way ends.
         (true, "FsCsesse", "FC"),
-        // Over before its turn: both are told, in order.
+        // Cleared before its turn: both events are reported, in order.
         (true, "FCsese", "FC"),
         // Again and again before its turn: the newest state.
         (true, "FCFCFCsese", "FC"),
         (true, "FCFse", "F"),
         (true, "FCFseCse", "FC"),
-        // Told that it fires, and then on and off: the newest state.
+        // Reported as firing, and then on and off: the newest state.
         (true, "FsCFese", "FF"),
         (true, "FsCFCese", "FC"),
         (true, "FseCFCFCse", "FC"),
@@ -109,7 +109,7 @@ fn a_rule_with_many_targets_keeps_no_other_waiting() {
     assert_eq!(first, [0, 1, 0]);
 }
 
-/// What is told of 10 000 targets that flap, to a receiver that takes four a second.
+/// Checks the reports on 10 000 targets that flap, for a receiver that takes four a second.
 #[test]
 fn ten_thousand_flapping_targets_take_bounded_memory_and_end_in_the_true_state() {
     const TARGETS: u32 = 10_000;

@@ -84,7 +84,7 @@ fn told(file: &Path) -> BTreeMap<u32, Vec<String>> {
 #[test]
 fn the_last_state_of_every_alert_arrives_although_four_are_slow() {
     let mut receiver = Receiver::new(SCRIPT, 20);
-    // Twelve fire, eight of them clear while the first four are still being told, and one fires again.
+    // Twelve fire, eight of them clear while the first four are still being reported, and one fires again.
     assert_eq!(receiver.advance(12, |_| true).len(), 12);
     assert_eq!(receiver.advance(12, |n| n >= 8).len(), 8);
     assert_eq!(receiver.advance(12, |n| n == 0 || n >= 8).len(), 1);
@@ -98,7 +98,7 @@ fn the_last_state_of_every_alert_arrives_although_four_are_slow() {
         let is_told_firing = last.is_some_and(|event| event == "fired");
         assert_eq!(is_told_firing, firing, "{n}: {told:?}");
     }
-    // Nothing was lost here: those that were over before their turn are told in order.
+    // No event was lost: alerts that cleared before their turn are reported in order.
     assert_eq!(told[&5], ["fired", "cleared"]);
     assert_eq!(receiver.notifier.dropped(), 0);
     assert_eq!(receiver.errors.lock().unwrap().len(), 0);

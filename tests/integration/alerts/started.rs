@@ -1,4 +1,4 @@
-//! What the program of an alert inherits: what zmtop was started with, not what zmtop made of it.
+//! Limits, niceness, signals and environment of the program of an alert: those that zmtop was started with, without secrets.
 
 use crate::support::pty::{Pty, ZMTOP};
 

@@ -12,7 +12,7 @@ pub(super) struct Graph {
     files: BTreeMap<Module, (String, Source)>,
 }
 
-/// What a path names: the file that defines it, and the name, or none where it is the file's module itself.
+/// The target of a path: the file that defines it, and its name, or `None` for the module of the file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     file: Module,

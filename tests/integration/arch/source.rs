@@ -17,7 +17,7 @@ pub(super) struct Import {
     pub(super) public: bool,
 }
 
-/// What a source file says of itself and of others.
+/// The definitions, imports and paths of a source file.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     /// The items at its top level.

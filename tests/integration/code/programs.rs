@@ -312,8 +312,8 @@ fn symbols_of_another_program_are_not_used() {
     assert!(stacks.frames.iter().all(|frame| &*frame.function != "remember"));
 }
 
-/// A root of its own, on a file system that nobody else sees, as in a container: the program is there, and its symbols are found
-/// by its build id in that root.
+/// Checks that symbols are found by build id in the root of the program, on a file system that no other process sees, as in a
+/// container.
 #[test]
 fn a_container_with_its_own_root_and_pids() {
     let dir = tempfile::tempdir().unwrap();

@@ -145,7 +145,7 @@ fn a_record_that_begins_at_the_end_of_the_ring_is_whole() {
         let (mut found, (first, second)) = (Vec::new(), all.split_at(cut));
         each_record(first, second, |record| found.push((record.kind, record.body.to_vec())));
         assert_eq!(found, expected, "{cut}");
-        // A record that is not whole is none.
+        // An incomplete record is skipped.
         found.clear();
         each_record(first, &second[..second.len().saturating_sub(1)], |record| {
             found.push((record.kind, record.body.to_vec()));

@@ -249,7 +249,7 @@ fn mark() -> Mark {
     Mark::new(&snapshot(Duration::from_secs(LAST - 10), vec![sample]))
 }
 
-/// What [`known`] touched of its memory.
+/// Returns the table of the memory that [`known`] touched.
 fn touched(sample: &ProcessSample) -> ColdnessTable {
     let mut table = ColdnessTable::default();
     table.ask(sample);

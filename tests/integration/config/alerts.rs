@@ -15,7 +15,7 @@ fn parse(text: impl Into<Vec<u8>>) -> Settings {
     Settings::parse(Path::new("x"), text.into()).unwrap()
 }
 
-/// What stands commented out in the shipped file from the first `[[alert]]` on.
+/// Returns the commented-out text of the shipped file from the first `[[alert]]` on.
 fn example() -> String {
     let at = SHIPPED.find("# [[alert]]").unwrap();
     let lines = SHIPPED[at..].lines().map(|l| l.trim_start_matches('#').trim_start());

@@ -1,4 +1,4 @@
-//! What can lie where the config should be.
+//! Tests of faulty files in the place of the config: wrong kinds, sizes, rights and bytes.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -81,7 +81,7 @@ pub(super) fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
 fn every_role_of_every_theme_is_legible() {
     for (name, theme) in themes() {
         for role in Theme::ROLES {
-            // Parts of bars are told apart by their glyphs, too; of 16 colours only three can be read on white.
+            // Glyphs distinguish the parts of bars, too. Of 16 colours only three can be read on white.
             if name == "ansi-light" && role.starts_with("bar_") {
                 continue;
             }

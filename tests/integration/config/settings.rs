@@ -44,7 +44,7 @@ fn every_setting_is_in_the_shipped_file_and_documented_there() {
     let mut table = String::new();
     let mut seen = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        // The keys of a shipped rule are told of above it.
+        // The keys of a shipped rule are documented above it.
         if line.starts_with("[[") {
             break;
         }

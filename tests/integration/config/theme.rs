@@ -112,7 +112,7 @@ const DEUTAN: [[f64; 3]; 3] = [
     [-0.011_820, 0.042_940, 0.968_881],
 ];
 
-/// How far two colours of linear light lie apart in CIE L*a*b*, D65; some 2 can just be told.
+/// Returns the distance of two colours of linear light in CIE L*a*b* with D65. A distance of about 2 is just visible.
 fn apart(one: [f64; 3], other: [f64; 3]) -> f64 {
     let lab = |[r, g, b]: [f64; 3]| {
         let root = |t: f64| {

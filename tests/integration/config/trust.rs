@@ -1,4 +1,4 @@
-//! Who may have a config's programs run: only its reader and root.
+//! Trust in a config: its programs run only if no user but its reader and root can change it.
 
 use std::fs::{create_dir, hard_link};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -64,7 +64,7 @@ fn root_with_a_kept_home_runs_no_program_of_another_users_config_and_says_so() {
     assert!(!log.exists(), "the log was written");
 }
 
-/// What a config that asks for everything is written as.
+/// A config with a harmless setting and an alert that runs a program.
 const PROGRAM: &str = "ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\nrun = ['/bin/true']\n";
 const LOG: &str = "ui.tree = true\nlog.file = '/nowhere/log'\n";
 

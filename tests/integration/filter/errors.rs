@@ -1,4 +1,4 @@
-//! What a filter that is not understood says, and where.
+//! Messages about filters that do not parse, and the places that they mark.
 
 use zmtop::columns::COLUMNS;
 use zmtop::filter::{Filter, FilterError};

@@ -1,4 +1,4 @@
-//! What holds of every filter.
+//! Laws that hold for every filter.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a filter lets through.
+//! Rows that a filter matches.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -50,7 +50,7 @@ fn two_exporters_are_two_hosts() {
         "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: zmtop, static_configs: [{{targets: [{targets}]}}]}}]\n"
     )
     .unwrap();
-    // A port that is free now; nobody else is told of it.
+    // A port that is free now. Another program is unlikely to take it.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut prometheus = Command::new("prometheus");
     prometheus

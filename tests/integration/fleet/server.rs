@@ -14,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use crate::support::certificates::Pair;
 use crate::support::rows::MIB;
 
-/// What is answered to a question.
+/// The answer to a query.
 #[derive(Clone)]
 pub(super) enum Reply {
     /// The series that the question is about.

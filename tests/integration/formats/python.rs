@@ -1,4 +1,4 @@
-//! What another reader of JSON and CSV understands.
+//! JSON and CSV as another reader, Python, understands them.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ for row in csv.reader(io.StringIO(text, newline=""), strict=True):
     print("|".join(cell.encode().hex() for cell in row))
 "#;
 
-/// What a script prints of an input; `None` where there is no Python.
+/// Returns the lines that a script prints for an input; `None` without Python.
 fn python(script: &str, input: &[u8]) -> Option<Vec<String>> {
     let child = Command::new("python3")
         .args(["-I", "-c", script])

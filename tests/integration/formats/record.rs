@@ -25,7 +25,7 @@ fn read(json: &[u8]) -> Snapshot {
     recorded.at(monotonic, 1)
 }
 
-/// What is compared is all there is but for what [`told`] covers and the digests that no file holds.
+/// Asserts that two snapshots agree in the cells of [`told`] and in all other fields, except the digests, which no file holds.
 #[track_caller]
 pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(told(a), told(b));

@@ -1,4 +1,4 @@
-//! What a snapshot has for the account of the system, made.
+//! Made inputs of a snapshot for the account of the system, and made kills.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -112,7 +112,7 @@ fn by_cgroup_it_is_the_path_itself_and_else_there_is_none() {
     for by in [GroupBy::Command, GroupBy::User, GroupBy::Unit, GroupBy::Container] {
         assert!(groups(&snap, by).iter().all(|g| g.cgroup.is_none()), "{by:?}");
     }
-    // Where nobody asked there is none either.
+    // A snapshot without figures of cgroups gives the groups none.
     let unasked = groups(&snapshot(Duration::ZERO, rows), GroupBy::Cgroup);
     assert!(unasked.iter().all(|g| g.cgroup.is_none()));
 }

@@ -128,7 +128,7 @@ fn a_container_begins_a_family_and_a_supervisor_many() {
         in_web(of(52, 51, "nginx")),
         // Somebody's command in it.
         in_web(of(53, 50, "psql")),
-        // One whose parent is none that is known.
+        // A container below an engine that is not known.
         of(60, 1, "engine"),
         in_web(of(61, 60, "tini")),
         in_web(of(62, 61, "app")),

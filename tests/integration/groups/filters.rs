@@ -120,7 +120,7 @@ fn a_word_under_a_not_is_asked_of_each_process() {
             .map(|(name, pids)| ((*name).to_owned(), pids.to_vec()))
             .collect()
     };
-    // Bob has a vim, and something that is none.
+    // Bob has a vim and another program.
     assert_eq!(users("!vim"), pids(&[("alice", &[1, 2, 3]), ("bob", &[5])]));
     assert_eq!(users("!vim pss>350M"), pids(&[("bob", &[5])]));
     assert_eq!(users("vim pss>0"), pids(&[("bob", &[6])]));

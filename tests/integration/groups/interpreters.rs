@@ -270,7 +270,7 @@ fn a_title_in_place_of_arguments_is_no_script() {
         of("php-fpm8.2", "/usr/sbin/php-fpm8.2", b"php-fpm: pool www\0\0"),
         "php-fpm8.2"
     );
-    // A program that is called like an interpreter in its arguments alone is none.
+    // The name of an interpreter in the arguments alone makes no interpreter.
     assert_eq!(of("evil", "/tmp/evil", b"python3\0x.py\0"), "evil");
     assert_eq!(of("node", "/usr/bin/node", b""), "node");
 }

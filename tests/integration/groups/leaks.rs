@@ -35,7 +35,7 @@ fn noise(pid: u32, second: u64) -> f64 {
     ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 25)
 }
 
-/// What was seen of a server.
+/// The history of a server, its last snapshot, and its worst verdicts.
 struct Seen {
     history: History,
     last: Snapshot,
@@ -170,7 +170,7 @@ fn workers_that_grow_and_are_replaced_are_none() {
         "{:?}",
         seen.worst
     );
-    // A worker that grows is told of; its program does not.
+    // A worker that grows is reported; its program does not grow.
     assert!(
         seen.listed().iter().all(|(pid, ..)| pid.is_some()),
         "{:?}",
@@ -240,7 +240,7 @@ fn fellows_that_all_grow_are_reported_of_once() {
         (0..12).map(of).collect()
     });
     assert_eq!(seen.listed(), [(None, 12, 12, Verdict::Leaking)]);
-    // One that is much faster than they are is told of by itself.
+    // A process that grows much faster than the others is reported by itself.
     let seen = watch(|second| {
         let factor = |n: u64| if n == 5 { 10.0 } else { 1.0 };
         let of = |n: u64| server(10 + n as u32, 0, grows(n, second) * factor(n) + noise(n as u32, second));
@@ -280,7 +280,7 @@ fn one_users_growth_is_not_called_anothers() {
         let other = |n: u32| of_user(server(100 + n, 0, 50.0 + grown(second) + noise(n, second)), 1001);
         std::iter::once(server(10, 0, 500.0)).chain((0..4).map(other)).collect()
     });
-    // The code that keeps memory in one of them is told of them.
+    // The code that keeps memory in one of them is reported for all of them.
     let [other, root] = [101, 10].map(|pid| {
         let found = Arc::new(KeptBy {
             frames: Vec::new(),

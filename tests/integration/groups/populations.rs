@@ -16,7 +16,7 @@ const INTERVAL: u64 = 10;
 /// The first second.
 const BEGAN: u64 = 100_000;
 
-/// How the copies of a program began.
+/// The way in which the copies of a program began.
 #[derive(Clone, Copy, PartialEq)]
 enum Began {
     /// They are children of the agent, pid 10.

@@ -28,7 +28,7 @@ const CENTRAL: u64 = BSS + 0x4000;
 const MAP: u64 = BSS + 0x80_000;
 /// The lists of free spans end at the same place in all versions.
 const COUNTERS: u64 = BSS + 0x300_000;
-/// What tcmalloc has for itself: the leaf, the spans and the caches of threads.
+/// The address of tcmalloc's own data: the leaf, the spans and the caches of threads.
 const META: u64 = 0x7f10_0000_0000;
 const LEAF: u64 = META + 0x40;
 const SPANS: u64 = META + 4 * MIB;

@@ -1,4 +1,4 @@
-//! What is said of a heap.
+//! Texts about a heap.
 
 use std::time::Duration;
 

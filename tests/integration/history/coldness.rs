@@ -1,4 +1,4 @@
-//! What a process touched of its memory: sums, the coldest mapping, and whose figures are kept.
+//! Memory that a process touched: sums, the coldest mapping, and the processes whose figures are kept.
 
 use std::time::Duration;
 

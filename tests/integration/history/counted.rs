@@ -25,7 +25,7 @@ fn hidden(anon: f64, file: f64, swap: f64) -> ProcessSample {
     let bytes = |mib: f64| Some((mib * MIB as f64) as u64);
     let mut sample = process(7, 1, "/usr/bin/server");
     sample.id.starttime = 7;
-    // The addresses of its program are nobody else's either.
+    // The addresses of its program may not be read either.
     sample.stat.image = 0;
     sample.walk = Err(Missing::Denied);
     sample.stat.rss = ((anon + file) * MIB as f64) as u64;

@@ -55,7 +55,7 @@ fn rows(history: &History) -> Vec<(&'static str, &RowHistory)> {
     ]
 }
 
-/// How a footprint goes, in bytes by the second, and when it stops growing.
+/// A footprint in bytes by the second, and the second at which it stops growing.
 struct Case {
     name: &'static str,
     interval: u64,

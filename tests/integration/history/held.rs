@@ -1,4 +1,4 @@
-//! What is held through descriptors has a past and is judged, like footprints, though it is in none of them.
+//! Memory held through descriptors has a past and a verdict like a footprint, though no footprint includes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn it_is_reported_with_what_it_is_and_not_twice() {
                 object(HeldKind::Memfd, Ok(grown(second))),
             ];
             last = at(second, vec![holder(7, leaks), memfd(8, 300 * MIB)]);
-            // It is shared memory of the machine, of which nobody else is told.
+            // The shared memory of the machine grows with it, which must not be reported a second time.
             let s = &mut last.system;
             (s.mem_total, s.mem_free) = (Ok(16 << 30), Ok(8 << 30));
             (s.cached, s.shmem) = (Ok((6 << 30) + grown(second)), Ok((1 << 30) + grown(second)));

@@ -49,7 +49,7 @@ fn why(history: &History) -> String {
     newest(history).text(40, Units::Auto).why()
 }
 
-/// What it is, the other processes by the second, the limit, and the end of the text.
+/// The name of a case, the other processes by the second, the limit, and the end of the text.
 type Case = (
     &'static str,
     fn(u64) -> Vec<ProcessSample>,

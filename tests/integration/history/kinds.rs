@@ -1,4 +1,4 @@
-//! What a growth is made of: lazily freed memory is no leak, and huge pages are named.
+//! Kinds of memory that grow: lazily freed memory is no leak, and huge pages are named.
 
 use std::time::Duration;
 

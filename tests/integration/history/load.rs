@@ -1,4 +1,4 @@
-//! What goes along with growth: processor time, which tells of the load, and the memory that is asked for.
+//! Figures that accompany growth: processor time, which shows the load, and the memory that is asked for.
 
 use std::time::Duration;
 

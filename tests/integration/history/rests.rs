@@ -1,4 +1,4 @@
-//! A history that is told what changed: rows that rest give the same as if they were pushed at every snapshot.
+//! A history that knows the changed rows: rows that rest give the same as if they were pushed at every snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

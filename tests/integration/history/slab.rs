@@ -141,7 +141,7 @@ fn a_cache_that_leaks_behind_another_that_shrinks_is_reported() {
         (one.judgement.verdict, one.cause.as_ref().unwrap().text()),
         (Verdict::Leaking, "slab kmalloc-64".into())
     );
-    // It is the growth of the cache that is told.
+    // The footprint is that of the cache, not of all slab.
     assert!(one.footprint < 300 * MIB, "{one:?}");
     // What only shrinks, or stays, is no news.
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Where tasks wait for memory.
+//! Stalls: tasks of the machine or of a cgroup that wait for memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, in_cgroup, snapshot, with_facts, with_pss};
 
-/// What waits in one second: the share of the machine's time and of the cgroup's, and the major faults of the process in it.
+/// The waiting in one second: the share of the machine's time and of the cgroup's, and the major faults of the process in it.
 #[derive(Clone, Copy, Default)]
 struct Second {
     machine: f64,

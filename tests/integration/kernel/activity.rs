@@ -1,4 +1,4 @@
-//! What processes do that have long been idle, seen at the default settings.
+//! Activity of processes that have long been idle, seen at the default settings.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

@@ -82,7 +82,7 @@ fn a_cgroup_says_what_it_holds_and_may() {
     let path = row(&snapshot, child.pid()).facts.cgroup.clone().unwrap();
     assert!(path.ends_with(format!("{name}/inner").as_bytes()));
     let inside = snapshot.cgroups[&path];
-    // Its own limit is none: that of the one above it holds.
+    // It has no limit of its own: the limit of the cgroup above it holds.
     assert_eq!(inside.limit, Ok(Some(LIMIT)));
     let current = inside.current.unwrap();
     assert!(current <= LIMIT, "{current}");

@@ -24,7 +24,7 @@ pub(crate) struct Shape {
     pub(crate) file: usize,
 }
 
-/// What a child maps and touches.
+/// The memory that a child maps and touches.
 pub(crate) const SHAPE: Shape = Shape {
     private: 24 << 20,
     shared: 12 << 20,

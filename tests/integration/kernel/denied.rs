@@ -15,7 +15,7 @@ use crate::support::{block_on, cannot, skip};
 /// Names the proc tree, in the process that has no rights.
 const ROOT: &str = "ZMTOP_TEST_NOBODY";
 const NOBODY: u32 = 65534;
-/// What the shell says when it may not mount.
+/// The exit code of the shell if it may not mount.
 const NO_MOUNT: i32 = 97;
 
 fn is_root() -> bool {

@@ -25,8 +25,8 @@ fn counters(pid: u32) -> Counters {
     }
 }
 
-/// The counters of a process, and its walk with what it tells of anonymous pages, of one moment: one that has answered may
-/// still be on its way to wait.
+/// Returns the counters of a process, its walk, and the anonymous pages in the walk, all of one moment. A process that has
+/// answered may still run for a while before it waits.
 fn read(pid: u32) -> (Counters, Memory, Option<u64>) {
     let mut before = counters(pid);
     loop {

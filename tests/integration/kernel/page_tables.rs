@@ -7,7 +7,7 @@ use zmtop::sampler::{Needs, Scanner};
 use crate::support::block_on;
 
 const SPACE: usize = 2 << 30;
-/// What one page of page tables maps.
+/// The bytes that one page of page tables maps.
 const STEP: usize = 2 << 20;
 
 /// Reads its own page tables by each way in which they are read.
@@ -15,7 +15,7 @@ fn own() -> [Reading<u64>; 2] {
     [(Needs::PAGE_TABLES, 1), (Needs::MANY_PAGE_TABLES, 2)].map(|(needs, scans)| {
         let mut scanner = Scanner::new(&crate::support::machine_options());
         scanner.set_needs(needs);
-        // How large a process is is known from the first scan.
+        // The size of a process is known from the first scan.
         for _ in 1..scans {
             block_on(scanner.full());
         }

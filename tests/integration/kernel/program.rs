@@ -19,7 +19,7 @@ fn start(path: &Path) -> Child {
     Child::from(Command::new(path).arg("60").spawn().unwrap())
 }
 
-/// What one whole snapshot of a scanner that has seen nothing says of it.
+/// Returns the program of a process and its replacement, from one whole snapshot of a new scanner.
 fn program(pid: u32) -> (Reading<Vec<u8>>, Option<Replaced>) {
     let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     let facts = &row(&snapshot, pid).facts;

@@ -287,7 +287,7 @@ fn a_name_of_none_or_of_several_is_refused_and_they_are_listed() {
             2,
             "zmtop: PROCESS: growth needs more than one snapshot",
         ),
-        // Meant as a filter, but it is none: both are said.
+        // Neither a name nor a valid filter: the message says both.
         (
             "pss>1Q",
             3,

@@ -1,4 +1,4 @@
-//! Where the RAM and the swap went.
+//! Accounts of the RAM and of the swap.
 
 use std::fmt::Write;
 

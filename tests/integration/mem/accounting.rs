@@ -13,7 +13,7 @@ use zmtop::model::system::{
 use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, zoneinfo};
 use zmtop::sampler::{Needs, Options, Scanner};
 
-/// What a scan reads for the account.
+/// Returns the inputs that a scan reads for the account.
 fn inputs(options: &Options) -> AccountingInputs {
     let mut scanner = Scanner::new(options);
     scanner.set_needs(Needs::ACCOUNT);

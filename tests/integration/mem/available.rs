@@ -1,4 +1,4 @@
-//! What is used and what is available, on machines whose kernel counts less as available than it gets back.
+//! Used and available memory, on machines whose kernel counts less as available than it gets back.
 
 use std::sync::Arc;
 use std::time::Duration;

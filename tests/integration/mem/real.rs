@@ -16,7 +16,7 @@ use crate::support::{PATIENCE, block_on, cannot, long, skip};
 
 const MIB: i64 = 1 << 20;
 
-/// What `zmtop mem` says of this machine.
+/// Returns the output of `zmtop mem` on this machine.
 fn mem() -> Value {
     let output = Command::new(ZMTOP).args(["mem", "--format", "json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -127,7 +127,7 @@ fn account_of(snapshot: &Snapshot) -> Account {
     account
 }
 
-/// What the parts that are charged to the cgroup sum to, with the rest.
+/// Returns the sum of the parts that are charged to the cgroup, with the rest, in bytes.
 fn charged(account: &Account) -> i64 {
     let parts = account
         .parts
@@ -401,7 +401,7 @@ fn swap_of_the_host_on_zram_adds_what_it_saves() {
     // What the areas are is not known, but there is a zram device.
     std::fs::remove_file(tree.root().join("swaps")).unwrap();
     assert_eq!(taken(&tree).system.scope.clone().unwrap().left, Ok(3000 * MIB));
-    // There is none: the swap is on a disk.
+    // Without a zram device, the swap is on a disk.
     std::fs::remove_dir_all(tree.path("sys/block/zram0")).unwrap();
     assert_eq!(taken(&tree).system.scope.clone().unwrap().left, Ok(5000 * MIB));
 }

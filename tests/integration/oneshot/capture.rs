@@ -17,8 +17,8 @@ fn capture(mocks: &str, pid: u32, place: &Path) {
     assert!(shell.stderr(Stdio::null()).status().unwrap().success());
 }
 
-/// What `zmtop ps` says of the tree at `root`, or of this machine. Of the figures only those that nobody else can
-/// move: any other program that starts or ends in between maps the same libraries, and moves USS and PSS.
+/// Returns the row of a process in `zmtop ps`, in the tree at `root` or on this machine. It has only figures that no other
+/// process can change: a program that starts or ends in between may map the same libraries, which changes USS and PSS.
 fn ps(root: Option<&Path>, pid: u32) -> String {
     let mut command = Command::new(ZMTOP);
     command.args([

@@ -1,4 +1,4 @@
-//! What changed from one table to the next.
+//! Changes from one table to the next.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
     with_pss(pid, command, mib * MIB)
 }
 
-/// What the second of two tables, so many seconds apart, says.
+/// Returns the text of the second of two tables that are so many seconds apart.
 fn changes(
     before: Vec<ProcessSample>,
     after: Vec<ProcessSample>,

@@ -1,4 +1,4 @@
-//! What every report has in common: its table, JSON and CSV, chosen columns, no rows, and wrong names.
+//! Features that all reports have in common: the table, JSON and CSV, chosen columns, no rows, and wrong names.
 
 use serde_json::Value;
 

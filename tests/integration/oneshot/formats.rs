@@ -1,4 +1,4 @@
-//! What `zmtop ps` writes for programs, and reads back.
+//! Data that `zmtop ps` writes for programs and reads back.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What needs a past is answered from one, or refused: a script never reads an all-clear that nobody looked for.
+//! Queries that need a past are answered from one or refused: a script never reads an all-clear without a judgement.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -91,7 +91,7 @@ fn what_is_not_judged_yet_is_no_all_clear() {
     );
 }
 
-/// An answer about most of the rows is one; about the lesser part it is none.
+/// Checks that the answer is an all-clear only if at least half of the rows are judged.
 #[test]
 fn what_is_not_judged_of_most_rows_is_no_all_clear() {
     let note = |open: usize| format!("{open} of 4 processes are not judged yet");
@@ -159,7 +159,7 @@ fn at(second: u64) -> Snapshot {
     snap
 }
 
-/// What a monitor keeps after so many seconds.
+/// Returns the history that a monitor keeps after so many seconds.
 fn kept(seconds: u64) -> Kept {
     let mut history = History::new(Duration::from_secs(10));
     for second in (0..=seconds).step_by(2) {

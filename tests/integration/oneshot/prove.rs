@@ -60,7 +60,7 @@ fn it_says_what_is_not_touched() {
     let anon = json["mappings"].as_array().unwrap();
     let anon = anon.iter().find(|m| m["kind"] == "anon").unwrap();
     let number = |name: &str| anon[name].as_u64().unwrap();
-    // Beside the memory told of there is some that the program itself uses.
+    // Beside the memory that the test maps, the program itself uses some.
     assert!((32 << 20..36 << 20).contains(&number("rss")), "{anon}");
     assert!(number("cold") >= 31 << 20 && number("hot") < 1 << 20, "{anon}");
     assert_eq!(number("rss"), number("hot") + number("cold"));
@@ -151,7 +151,7 @@ fn ctrl_c_tells_at_once() {
     let mut out = String::new();
     std::io::Read::read_to_string(&mut waits.stdout.take().unwrap(), &mut out).unwrap();
     assert!(conclusion(out.lines().last().unwrap()).0 >= 97, "{out}");
-    // A process that ends meanwhile is told of.
+    // A process that ends meanwhile is reported.
     target.tell("touch 0 0 32");
     let mut waits = command(home.path(), &format!("--prove {} --for 1h", target.pid()));
     let waits = waits.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

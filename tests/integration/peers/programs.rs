@@ -42,8 +42,8 @@ impl Programs {
     }
 }
 
-/// What the kernel cuts off the figures of these processes' mappings, in bytes at most, after `ps_mem` has added the
-/// mean.
+/// Returns the most that the kernel cuts off the figures of these processes' mappings after `ps_mem` has added the mean, in
+/// bytes.
 fn cut(pids: &[String]) -> u64 {
     let mappings = |pid| fs::read_to_string(format!("/proc/{pid}/maps")).map_or(0, |maps| maps.lines().count());
     pids.iter().map(mappings).sum::<usize>() as u64 * KB / 2

@@ -1,4 +1,4 @@
-//! Descriptors: what their links are of, and what fdinfo tells of each, as drivers write it and as none would.
+//! Descriptors: the kinds of their links, and the figures in fdinfo, as drivers write it and as no driver would.
 
 use proptest::prelude::*;
 use zmtop::model::Missing;

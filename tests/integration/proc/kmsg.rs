@@ -38,7 +38,7 @@ fn told(kill: &LoggedKill) -> Told {
     }
 }
 
-/// What is expected.
+/// Returns the expected facts of a kill.
 fn expected(pid: u32, comm: &str, cgroup: Option<&str>, limit: Option<(&str, u64)>, group: Option<&str>) -> Told {
     Told {
         pid,
@@ -399,7 +399,7 @@ fn a_group_may_come_in_several_reads_and_ends() {
     // A second without a kill ends the group.
     let third = feed(&[&kill(3, 7), &kill(5, 8)]);
     assert_eq!(group_of(&third), [g(), None]);
-    // A group without a kill before is none.
+    // The line of a group without a kill before it is ignored.
     assert_eq!(parse(group), LoggedKills::default());
 }
 

@@ -1,4 +1,4 @@
-//! Where cgroups are mounted, and what their files say.
+//! Mounts of cgroups, and the figures in their files.
 
 use zmtop::model::{CgroupFigures, Missing};
 use zmtop::proc::cgroup::charged;

@@ -1,4 +1,4 @@
-//! `maps`, as far as it tells of files and shmem.
+//! Files and shmem in `maps`.
 
 use zmtop::proc::maps::{Object, Objects};
 

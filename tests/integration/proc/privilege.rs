@@ -1,4 +1,4 @@
-//! What is advised where a file is denied, and what a process may do to others.
+//! Advice if a file is denied, and the rights of a process over others.
 
 use zmtop::model::Missing;
 use zmtop::proc::files::{advice_to, trace_advice_to};

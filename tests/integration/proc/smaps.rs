@@ -23,7 +23,7 @@ const KERNELS: [(&str, &[u8], &[u8]); 5] = [
     kernel!("6.18"),
 ];
 
-/// What every generation says of it. The paths of two mappings look like figures, and count for nothing.
+/// Returns the figures of the process in every generation. The paths of two mappings look like figures, but do not count.
 fn expected() -> Memory {
     Memory {
         rss: 4692 * KB,

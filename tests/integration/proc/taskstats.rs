@@ -1,4 +1,4 @@
-//! The kernel's records of tasks that end, as several versions write them, and as none does.
+//! The kernel's records of tasks that end, as several versions write them, and as no version does.
 
 use std::time::Duration;
 

@@ -95,7 +95,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // Not waited for yet, so nobody else can have that number.
+        // The child is not waited for yet, so no other process can have that number.
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }

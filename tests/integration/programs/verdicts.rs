@@ -44,7 +44,7 @@ pub(super) struct Said {
     pub(super) first: Option<f64>,
     /// The last judgement.
     pub(super) last: Judgement,
-    /// The last judgement that called it leaking and told of a pace: between two stairs it is flat.
+    /// The last judgement that called it leaking and had a pace: between two stairs it is flat.
     pub(super) leak: Judgement,
     /// The number of judgements since the first call, and of those that called it leaking.
     pub(super) since: (usize, usize),

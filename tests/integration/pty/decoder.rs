@@ -90,7 +90,7 @@ fn sequences() -> Vec<(&'static [u8], Typed)> {
     ]
 }
 
-/// What terminals answer or report, and no key is.
+/// Answers and reports of terminals, which are not keys.
 const REPORTS: [&[u8]; 21] = [
     b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\",
     b"\x1b]11;rgb:0000/0000/0000\x07",

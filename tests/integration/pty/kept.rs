@@ -186,7 +186,7 @@ fn nothing_is_kept_where_that_is_not_wanted() {
     assert!(!file.exists());
 }
 
-/// What shows that a file was not touched: its inode, size and change time.
+/// Returns the inode, size and change time of a file, which show that it was not touched.
 fn state(file: &Path) -> (u64, u64, i64, i64) {
     let meta = fs::symlink_metadata(file).unwrap();
     (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())
@@ -340,7 +340,7 @@ fn recorded(file: &Path) -> usize {
     Source::open(file.parent().unwrap()).map_or(0, |read| read.flatten().count())
 }
 
-/// Whether a monitor has a recording open.
+/// Returns true if a monitor has a recording open.
 fn records(pty: &Pty) -> bool {
     let files = fs::read_dir(format!("/proc/{}/fd", pty.pid())).unwrap();
     let mut names = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());

@@ -1,4 +1,4 @@
-//! Where it cannot run it says why, in one line, and ends with the documented code.
+//! Refusals to run: a reason in one line, and the documented exit code.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};

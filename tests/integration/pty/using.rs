@@ -5,7 +5,7 @@ use crate::support::pty::{ESC, PATIENCE, Pty, ZMTOP};
 
 #[test]
 fn it_shows_a_real_process_filters_and_quits() {
-    // A process of our own to look for; its name is nobody else's.
+    // A process that the search finds alone: no other process has its command line.
     let mut sleeper = std::process::Command::new("sleep").arg("1234.5").spawn().unwrap();
     let mut pty = Pty::zmtop((100, 30), &["--interval", "200ms"]);
     pty.wait_for_table();

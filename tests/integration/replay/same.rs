@@ -17,7 +17,7 @@ fn body(session: &mut Session) -> Vec<String> {
     body.to_vec()
 }
 
-/// What is known of each suspect, worst first.
+/// Returns the key and the judgement of each suspect, worst first.
 fn verdicts(session: &Session) -> Vec<String> {
     let suspects = session.app.engine.suspects.iter();
     suspects

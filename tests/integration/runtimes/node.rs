@@ -218,7 +218,7 @@ fn a_program_that_the_signal_would_end_does_not_get_it() {
     assert!(program.0.try_wait().unwrap().is_none());
 }
 
-/// What a false inspector sends again and again, a byte at a time or a message at a time, instead of an answer.
+/// The data that a false inspector sends again and again instead of an answer, a byte or a message at a time.
 #[derive(Clone, Copy, Debug)]
 enum Drip {
     /// A header of the list of its targets, or of the handshake.

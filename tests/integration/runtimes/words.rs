@@ -1,4 +1,4 @@
-//! What is said of a runtime.
+//! Texts about a runtime.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use zmtop::sampler::policy::activity::{Pace, Round, Unexplained, is_news};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What was seen of the processes of a made machine.
+/// The longest intervals and the most questions and glances on a made machine.
 struct Seen {
     /// The longest time between two questions to one, and between two glances.
     asked: Duration,

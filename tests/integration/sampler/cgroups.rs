@@ -116,8 +116,8 @@ fn figures_of_v1() {
     assert_eq!((limit, holder.current), (6000, Err(Missing::Malformed)));
 }
 
-/// What `/a.slice`, which has no limit, says in detail with these files: what stays, what goes first, the working set, the
-/// peak, kills and removed cgroups.
+/// Returns the details of `/a.slice`, which has no limit, before and while they are needed: the memory that stays, the memory
+/// that goes first, the working set, the peak, kills and removed cgroups.
 fn details(mountinfo: &str, controllers: &str, root: &str, files: &[(&str, &str)]) -> [[Result<u64, Missing>; 6]; 2] {
     let tree = tree(mountinfo, controllers);
     for (file, content) in files {

@@ -26,8 +26,8 @@ fn differences(before: &Snapshot, now: &Snapshot) -> RowChanges {
     }
 }
 
-/// Processes come, change, are replaced and go, in an order that is as good as random. Rows and what is told of them are
-/// right at every tick, also where somebody holds old snapshots.
+/// Checks that rows and their reported changes are right at every tick, also if old snapshots are still held. Processes come,
+/// change, are replaced and go in an order that is as good as random.
 #[test]
 fn changes_are_reported_and_nothing_else() {
     let tree = ProcTree::new();

@@ -1,4 +1,4 @@
-//! What is read of few processes only: the counters of Java virtual machines, and limits of address spaces that grow.
+//! Figures that are read of few processes only: the counters of Java virtual machines, and limits of address spaces that grow.
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How much `malloc` keeps free is read of large processes, and of none that the settings exclude.
+//! Memory that `malloc` keeps free: it is read of large processes, except those that the settings exclude.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -186,7 +186,7 @@ fn what_could_not_be_read_is_unknown() {
     for pid in 2..=4 {
         tree.process(pid).write();
     }
-    // No descriptors at all; one whose size is none; one of a ring whose buffers nobody can compare with its mappings.
+    // No descriptors at all; one with an invalid size; one of a ring whose buffers cannot be compared with the mappings.
     open(
         &tree,
         3,
@@ -230,7 +230,7 @@ fn thousands_of_descriptors_are_read_and_the_largest_objects_listed() {
     let snapshot = block_on(scanner(&tree.options()).full());
     let held = row(&snapshot, 2).held().unwrap();
     assert_eq!(held.figures.total(), (0..3000).step_by(3).sum::<u64>() * KIB);
-    // The one of no bytes is none.
+    // The object of 0 bytes does not count.
     assert_eq!((held.objects.len(), held.unlisted), (100, 899));
     assert_eq!(held.objects[0].bytes, Ok(2997 * KIB));
 }

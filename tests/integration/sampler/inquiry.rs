@@ -1,4 +1,4 @@
-//! What is asked about a process: its environment and its open files.
+//! Inquiries about a process: its environment, its open files and its command line.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What walks teach of a process's estimates.
+//! Margins of a process's estimates, as walks correct them.
 
 use zmtop::sampler::estimate::{Others, Tracker};
 

@@ -1,4 +1,4 @@
-//! What somebody who sees the screen for the first time must not misread.
+//! Parts of the screen that a user must not misread at the first sight.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ fn cache(name: &str, reclaimable: Option<bool>, object_size: u64, active: u64, s
     }
 }
 
-/// What a kernel says, whose signal caches grow from step to step.
+/// Fills in the figures of a kernel whose signal caches grow from step to step.
 fn tables(snap: &mut Snapshot, step: u64) {
     let s = &mut snap.system;
     (s.slab, s.sreclaimable, s.sunreclaim) = (Ok(512 * MIB), Ok(300 * MIB), Ok(212 * MIB));

@@ -18,7 +18,7 @@ macro_rules! photograph {
     };
 }
 
-/// What a kernel says of the made machine, on which unreclaimable slab grows from step to step.
+/// Fills in the kernel's figures for the made machine, on which unreclaimable slab grows from step to step.
 fn account(snap: &mut Snapshot, step: u64) {
     let s = &mut snap.system;
     let grown = step * 4 * MIB;

@@ -1,4 +1,4 @@
-//! What a user sees who may read only what is theirs, and machines without swap.
+//! Screens of a user who may read only their own processes, and of machines without swap.
 
 use zmtop::model::{Counted, Missing, ProcessSample, Stat};
 
@@ -110,7 +110,7 @@ fn what_is_shown_by_rss_has_its_change_and_its_trend() {
     }
     let row = session.line("700 root");
     assert!(row.contains("+10.0M") && row.contains("△ grow"), "{row}");
-    // A change of RSS is none of the sum of PSS.
+    // A change of RSS does not count in the sum of PSS.
     let sum = session.line("Σ");
     assert!(!sum.contains('+'), "{sum}");
     let advice = session.line("needs root");

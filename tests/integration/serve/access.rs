@@ -1,4 +1,4 @@
-//! Who is answered: users and passwords, rate limits, addresses.
+//! Access to the exporter: users and passwords, rate limits, addresses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

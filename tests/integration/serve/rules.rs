@@ -79,7 +79,7 @@ const SCRAPE: u64 = 15;
 /// Length of the scene in minutes.
 const MINUTES: u64 = 60;
 
-/// What each scrape said, as `promtool` reads it: the values of each series.
+/// The scrapes, as `promtool` reads them: the values of each series.
 #[derive(Default)]
 struct Scraped(BTreeMap<String, Vec<String>>);
 

@@ -13,7 +13,7 @@ use crate::support::certificates::{Authority, Pair};
 use crate::support::tree::ProcTree;
 
 impl Authority {
-    /// Asks for the index; returns the answer, or why there is none.
+    /// Asks for the index; returns the answer or the error.
     fn get(
         &self,
         server: &Server,

@@ -291,7 +291,7 @@ fn a_fork_walked_before_it_is_known_whose_hears_of_its_end() {
     check(&mut world, "the parent ended", &[child]);
 }
 
-/// A library of 1.5 MB, which nobody else of those who map it tells of.
+/// Checks the bounds for a library of 1.5 MB, which is too small to be tracked among the processes that map it.
 #[test]
 fn small_files_are_in_the_bound_once_anybody_comes_or_goes() {
     let mut world = World::default();

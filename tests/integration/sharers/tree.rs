@@ -1,4 +1,4 @@
-//! On a made tree: the end of one that maps the same, as `maps` tells, has the others walked, and nobody else.
+//! A made tree: the end of a process makes the sampler walk those that map the same by `maps`, and no others.
 
 use std::time::Duration;
 

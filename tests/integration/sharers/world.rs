@@ -98,7 +98,7 @@ impl World {
         });
     }
 
-    /// Touches a block of an object that it maps; the glance after it tells of that.
+    /// Touches a block of an object that it maps; the next glance shows the change.
     pub(crate) fn touch(&mut self, pid: usize, inode: u64, block: u64) {
         let process = self.processes.get_mut(&pid).unwrap();
         let mapping = process.mappings.iter_mut().find(|m| m.inode == inode).unwrap();
@@ -309,7 +309,7 @@ impl World {
         memory
     }
 
-    /// How far the footprint shown is off.
+    /// Returns the difference between the footprint shown and the true one, in bytes.
     pub(crate) fn error(&self, pid: usize) -> u64 {
         let (truth, shown) = (self.memory(pid), self.processes[&pid].shown.unwrap());
         truth.footprint().unwrap().abs_diff(shown.footprint().unwrap())

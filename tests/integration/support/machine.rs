@@ -96,7 +96,7 @@ pub(crate) fn grouped(step: u64) -> Vec<ProcessSample> {
 /// A cgroup of a container.
 const CONTAINER: &str = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// What the cgroups of those say of themselves.
+/// Returns the figures of the cgroups of those processes.
 pub(crate) fn cgroups() -> BTreeMap<Arc<[u8]>, CgroupFigures> {
     let of = |current: u64, limit: Option<u64>| CgroupFigures {
         current: Ok(current * MIB),

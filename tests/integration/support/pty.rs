@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub(crate) use super::PATIENCE;
 use super::terminal::{Terminal, cells, emulator, size};
 
-/// How much of what is written is kept as it came.
+/// The most bytes of raw output that are kept.
 const MAX_RAW: usize = 16 << 20;
 
 /// The key Esc as kitty and xterm number it. A lone ESC and the next key are one key where a loaded machine joins them.
@@ -93,7 +93,7 @@ impl Pty {
         self.terminal.home.path()
     }
 
-    /// What is on the screen.
+    /// Returns the present screen.
     pub(crate) fn screen(&self) -> MutexGuard<'_, vt100::Parser> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -332,7 +332,7 @@ pub(crate) fn wait_gone(pid: i32) -> Duration {
 /// Ends the terminal of a process, and waits until the process is gone. Fails if it spun until then.
 #[track_caller]
 pub(crate) fn wait_gone_after(pid: i32, end: impl FnOnce()) {
-    /// What ends at once uses far less, also when built without optimisation.
+    /// The processor time that shows a spin. A process that ends at once uses far less, also when built without optimisation.
     const SPIN: Duration = Duration::from_secs(1);
     let before = state(pid).map_or(Duration::ZERO, |(_, used)| used);
     end();
@@ -343,7 +343,7 @@ pub(crate) fn wait_gone_after(pid: i32, end: impl FnOnce()) {
     );
 }
 
-/// Whether a tool is on the PATH. An absent one fails the test under CI, and is said otherwise.
+/// Returns true if a tool is on the PATH. An absent tool fails the test under CI, and is reported elsewhere.
 pub(crate) fn have(tool: &str) -> bool {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|d| d.join(tool).is_file());
     assert!(found || std::env::var_os("CI").is_none(), "CI has no {tool}");

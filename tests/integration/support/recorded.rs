@@ -81,7 +81,7 @@ impl Recorded {
         child.wait().unwrap();
     }
 
-    /// What `zmtop why` says about it.
+    /// Returns the output of `zmtop why` about the recording.
     pub(crate) fn why(&self, options: &[&str]) -> String {
         let told = self.zmtop().arg("why").args(options).arg(&self.file).output().unwrap();
         String::from_utf8(told.stdout).unwrap()

@@ -29,7 +29,7 @@ pub(crate) struct Session {
     pub(crate) alerts: Vec<AlertEvent>,
     /// Everything the sampler was told is wanted so far.
     pub(crate) wanted: Vec<Wanted>,
-    /// What the effects are performed on.
+    /// The world on which the effects are performed.
     pub(crate) world: World,
     /// The monitor was left.
     pub(crate) ended: bool,
@@ -123,14 +123,14 @@ impl Session {
         }
     }
 
-    /// What the sampler was told to read beside memory, in order; what did not change is not told again.
+    /// Returns the needs beside memory that the sampler was given, in order and without repetitions.
     pub(crate) fn needs(&self) -> Vec<Needs> {
         let mut needs: Vec<Needs> = self.wanted.iter().map(|wanted| wanted.needs).collect();
         needs.dedup();
         needs
     }
 
-    /// The pids that the sampler was last told somebody looks at.
+    /// Returns the pids in the last focus of the sampler.
     pub(crate) fn focused(&self) -> Vec<u32> {
         self.wanted.last().unwrap().focus.iter().map(|id| id.pid).collect()
     }

@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier};
 
 /// Width and height of a cell in pixels: those of most monospaced fonts at 14 pixels.
 const CELL: (f64, f64) = (8.4, 18.0);
-/// Where the letters of a line stand, from its top.
+/// The baseline of a line, in pixels from its top.
 const BASELINE: f64 = 13.5;
 /// Space around the screen.
 const MARGIN: f64 = 12.0;
@@ -21,7 +21,7 @@ const SIXTEEN: [&str; 16] = [
     "#8fd694", "#f0c674", "#7fb5ff", "#c9a6e0", "#8fd3de", "#ffffff",
 ];
 
-/// How long each scene of a moving picture stands, in seconds.
+/// The time that each scene of a moving picture stands, in seconds.
 const SCENE_SECONDS: usize = 5;
 
 /// A frame of a moving picture, and the line below it.

@@ -79,7 +79,7 @@ impl ProcTree {
         tree
     }
 
-    /// What `--proc-root` is given.
+    /// Returns the value for `--proc-root`.
     pub(crate) fn root(&self) -> PathBuf {
         self.path("proc")
     }

@@ -103,13 +103,13 @@ impl<'a> Process<'a> {
         self
     }
 
-    /// Where the program lies; another value is another exec, 0 is what who may not look is told.
+    /// The address of the program; another value is another exec, and 0 is the value without the right to read it.
     pub(crate) fn image(mut self, image: u64) -> Self {
         self.image = image;
         self
     }
 
-    /// Where the arguments lie.
+    /// The address of the arguments.
     pub(crate) fn argv(mut self, argv: u64) -> Self {
         self.argv = argv;
         self
@@ -121,7 +121,7 @@ impl<'a> Process<'a> {
         self
     }
 
-    /// Where the address space ends; another value is another exec too.
+    /// The end of the address space; another value is another exec too.
     pub(crate) fn space_end(mut self, end: u64) -> Self {
         self.space_end = end;
         self

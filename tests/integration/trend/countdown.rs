@@ -66,7 +66,7 @@ fn a_fast_fall_counts_within_seconds_also_within_a_slow_one() {
     }
 }
 
-/// What is left after so many seconds.
+/// The memory that is left after so many seconds, in bytes.
 type Left = Box<dyn Fn(f64) -> f64>;
 
 #[test]

@@ -22,7 +22,7 @@ const PERCENT: f64 = 0.3e9;
 /// Seconds between two looks.
 const EVERY: f64 = 600.0;
 
-/// How a planted leak grows, as a share of what was there, by its share an hour and the hours passed.
+/// The growth of a planted leak, as a share of the first value, by its share an hour and the hours passed.
 type Plant = fn(f64, f64) -> f64;
 
 const PLANTS: [(&str, Plant); 3] = [

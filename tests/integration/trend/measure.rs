@@ -11,7 +11,7 @@ use zmtop::history::evaluation::GrowthLog;
 use zmtop::history::time_series::TimeSeries;
 use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
 
-/// How a series was judged.
+/// The result of judging a series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     /// Seconds from the onset to the first word of growth, if it slows down or not, and of a leak.
@@ -34,7 +34,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Returns true if a leak was found, or nothing was called that is none.
+    /// Returns true if no call was wrong, and a leak was called if there is one.
     pub(super) const fn is_right(&self, leaks: bool) -> bool {
         self.wrong == 0 && self.leak.is_some() == leaks
     }

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use super::corpus::Series;
 use super::measure::{expand, false_calls, unpack, usual, watch};
 
-/// Programs that leak, and what cannot be told of them by their own memory: workers that are forked anew, of which only the
-/// family grows, and a heap that reached its maximum.
+/// Programs whose leak their own memory does not show: workers that are forked anew, of which only the family grows, and a
+/// heap that reached its maximum.
 const NOT_TOLD: [&str; 2] = ["prefork", "JVM"];
 
-/// Of those what does not even grow by itself.
+/// Those of them that do not even grow by themselves.
 const NOT_GROWING: [&str; 1] = ["prefork"];
 
 /// Programs that start as they grow, by leaps: a leak in them is called when it stands out from that.

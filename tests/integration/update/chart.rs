@@ -91,7 +91,7 @@ fn a_key_about_charts_that_changes_nothing_on_screen_says_why() {
 #[test]
 fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
     let mut session = session();
-    // Without the panel there is none.
+    // Without the panel there is no cursor.
     session.keys("(");
     assert!(!session.app.screen.chart.has_cursor());
     session.keys("Enter (");

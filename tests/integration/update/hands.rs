@@ -48,7 +48,7 @@ fn e_shows_the_environment_l_the_open_files_and_j_the_heap() {
         session.line("***");
         session.keys("/").types("home");
         assert!(session.line("HOME").contains("/root"));
-        // Of a group there is none.
+        // A group has no such popup.
         session.keys("Esc Esc Tab").keys(key);
         assert!(
             message(&session).contains("select one process"),

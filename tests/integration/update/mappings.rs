@@ -86,7 +86,7 @@ fn a_filter_that_is_typed_while_mappings_are_read_is_for_them() {
     assert_eq!(session.app.query.scope, Scope::Processes);
     assert_eq!(session.app.query.filter.text, "", "of the processes, it was not typed");
 
-    // The filter of the processes is none of the mappings, though the field shows it.
+    // The filter of the processes does not apply to the mappings, though the field shows it.
     session.keys("/").types("postgres").keys("Enter m /");
     let (number, _) = asked(&session);
     session.feed(Event::ScanDone(number, Arc::new(found())));

@@ -173,7 +173,7 @@ fn a_part_that_leaks_is_gone_to_from_the_list() {
         session.picture()
     );
     assert!(session.picture().contains("▲ leaking"), "{}", session.picture());
-    // The shipped alert told of it.
+    // The shipped alert reported it.
     let fired: Vec<_> = session.alerts.iter().map(AlertEvent::summary).collect();
     assert_eq!(fired, ["kernel: unreclaimable slab: verdict leaking"]);
 }
@@ -229,7 +229,7 @@ fn the_parts_are_ordered_filtered_and_searched_and_their_own_order_comes_back() 
     let own = names(&mut session);
     let whole = |name: &&String| !name.starts_with("  ");
     assert!(own.len() > 6 && !own.iter().all(|name| whole(&name)), "{own:?}");
-    // The first place of the order is the account's own: there is none before it.
+    // The first order is the account's own: no order comes before it.
     session.keys("<");
     assert_eq!(names(&mut session), own);
     session.keys(">");

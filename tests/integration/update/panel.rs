@@ -11,7 +11,7 @@ use zmtop::tui::{Effect, Event};
 use crate::support::rows::{MIB, walk};
 use crate::support::session::{Session, busy};
 
-/// What was asked for, in order.
+/// Returns the pids of the inspections that were asked for, in order; `None` for an end.
 fn asked(session: &Session) -> Vec<Option<u32>> {
     let pids = session.effects.iter().filter_map(|e| match e {
         Effect::Inspect(inspect) => Some(inspect.map(|inspect| inspect.id.pid)),

@@ -1,4 +1,4 @@
-//! What the screen says of figures being read, of the order, of names in narrow columns, and of what was typed.
+//! Texts on the screen about figures being read, the order, names in narrow columns, and typed input.
 
 use std::sync::Arc;
 use std::time::Duration;

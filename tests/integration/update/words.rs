@@ -1,4 +1,4 @@
-//! What zmtop says to keys that lead nowhere, and what it copies.
+//! Messages about keys that lead nowhere, and texts that zmtop copies.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use zmtop::tui::{Effect, Event, Opening};
@@ -76,7 +76,7 @@ fn the_pid_and_the_command_line_are_copied() {
     assert_eq!(copied, ["900", "/usr/bin/python3 train.py --epochs 40"]);
 }
 
-/// What is copied is pasted into a shell, which may be that of root.
+/// Checks the quotes of a copied command line: it is pasted into a shell, which may be a shell of root.
 #[test]
 fn a_copied_command_line_is_quoted_for_a_shell() {
     let long = [b"run\0", &b"x".repeat(9000)[..]].concat();

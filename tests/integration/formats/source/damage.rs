@@ -172,7 +172,7 @@ proptest! {
         let at = at.index(lines.len());
         lines[at] ^= 1 << bit;
         let (sizes, faults) = all(&file(&lines).path);
-        // A newline that is none joins two; one more cuts one in two.
+        // A damaged newline joins two lines; a new one cuts a line in two.
         prop_assert!(sizes.len() + 2 >= 3 && faults.len() <= 2, "{at} {sizes:?} {faults:?}");
     }
 

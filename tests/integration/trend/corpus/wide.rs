@@ -1,5 +1,5 @@
 //! Shapes of four hours by the half minute, and of one hour by five seconds, with parameters from wide distributions.
-//! What was read is sometimes held for a while, as a monitor does that reads dear processes seldom, or is missing.
+//! A figure is sometimes held for a while, as in a monitor that rarely reads expensive processes, or it is missing.
 
 mod harmless;
 mod leaking;

@@ -97,7 +97,7 @@ fn steps_of_niceness_are_confirmed() {
     assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])], "it asks first");
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 3))]));
     assert_eq!(input(&session), "4");
-    // More steps, by the keys of the table and by those of the dialog; beyond the range there is none.
+    // More steps, by the keys of the table and by the keys of the dialog. They end at the edge of the range.
     session.keys("F8 ] ] F7 [");
     assert_eq!(input(&session), "5");
     session.keys(&"F8 ".repeat(30));
