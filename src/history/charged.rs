@@ -39,6 +39,8 @@ pub static KINDS: [PartKey; 4] = [
     PartKey::whole(OUTSIDE, "memory of processes outside of it"),
     PartKey::whole(UNMAPPED, "memory that no process maps"),
 ];
+/// The key of the growth of a cgroup, if neither its processes nor one of [`KINDS`] explain it.
+pub static UNEXPLAINED: PartKey = PartKey::whole("unexplained", "memory of no known process");
 const OUTSIDE: &str = "anon_outside";
 const UNMAPPED: &str = "unmapped";
 
@@ -85,6 +87,12 @@ impl Value {
             2 => self.anon.saturating_sub(self.inside),
             _ => self.unmapped,
         }
+    }
+
+    /// Returns the bytes of all kinds, in processes and in none.
+    fn total(&self) -> u64 {
+        let known = [self.shmem, self.kernel, self.anon, self.unmapped];
+        known.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Returns the bytes of one of [`KINDS`] and of the like in processes.
@@ -243,6 +251,17 @@ impl Charged {
             };
             recent.enumerate().filter_map(grown).max().unwrap_or(0)
         })
+    }
+
+    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now` to the `most` that it had at
+    /// a kill; `None` if the cgroup is not known.
+    pub(super) fn growth_to(&self, path: &[u8], now: Duration, span: Duration, most: u64) -> Option<u64> {
+        let values = self.values(path, now, span);
+        let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
+        // After the kill, its memory is free.
+        let (last, highest) = recent.enumerate().max_by_key(|(place, value)| (value.total(), *place))?;
+        let least = values[last..].iter().map(Value::total).min()?;
+        Some(highest.total().max(most).saturating_sub(least))
     }
 }
 

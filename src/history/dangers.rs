@@ -716,11 +716,13 @@ impl History {
             let is_partial =
                 |key: &RowKey| matches!(key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
             let is_whole = |key: &RowKey| matches!(key, RowKey::Group(key) if key.name.is_some()) && !is_partial(key);
-            let all = self.sums(by, pace).filter(|(key, _)| is_whole(key));
-            // Of the others, the processes count whose growth is not stopped.
-            let partial = self.sums_of(&processes, by).filter(|(key, _)| is_partial(key));
-            let all = all.chain(partial).filter(|_| *limit == Limit::Machine);
-            all.collect::<Vec<_>>().into_iter()
+            let is_machine = *limit == Limit::Machine;
+            let all = self.sums(by, pace).filter(|(key, _)| is_machine && is_whole(key));
+            // Of the others, and below a cgroup, the processes count whose growth is not stopped.
+            let counted = self
+                .sums_of(&processes, by)
+                .filter(|(key, _)| !is_machine || is_partial(key));
+            all.chain(counted).collect::<Vec<_>>().into_iter()
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let most = most_of(each, whole(GroupBy::Command));

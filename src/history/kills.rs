@@ -14,7 +14,7 @@ use crate::account::PARTS;
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::History;
-use crate::history::charged::{Charged, KINDS};
+use crate::history::charged::{Charged, KINDS, UNEXPLAINED};
 use crate::history::dangers::MACHINE;
 use crate::history::most::{LimitOf, ROOT, most, most_of};
 use crate::history::process::ProcessHistory;
@@ -48,6 +48,10 @@ const COMMAND_WIDTH: usize = 20;
 const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
 /// Minimum growth to report, as a share of the limit.
 const MIN_GROWTH: f64 = 0.02;
+/// Share of the growth of a cgroup that living processes must explain, so that no ended one is considered; and minimum share that any must
+/// explain, if the cgroup grew by that share of its limit.
+const EXPLAINED: f64 = 0.5;
+const MIN_SHARE: f64 = 0.25;
 
 /// A kill, with data from the snapshots before it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -397,7 +401,7 @@ enum KeptGrower {
     Process(Identity),
     Program,
     User,
-    /// One of [`KINDS`] or [`PARTS`].
+    /// One of [`KINDS`] or [`PARTS`], or [`UNEXPLAINED`].
     Memory,
 }
 
@@ -427,6 +431,7 @@ impl KeptGrower {
                 let parts = PARTS.iter().map(|part| PartKey::whole(part.id, part.label));
                 let kind = KINDS
                     .iter()
+                    .chain([&UNEXPLAINED])
                     .cloned()
                     .chain(parts)
                     .find(|kind| kind.label.as_bytes() == name);
@@ -815,7 +820,7 @@ impl History {
         }
     }
 
-    /// Returns the victim as it was seen last, and its growth. The pids in the log belong to the initial namespace and
+    /// Returns the victim as it was seen last, and the most that it may have grown. The pids in the log belong to the initial namespace and
     /// may differ here, and a pid may be reused at once, so the name must match, and as far as the log has them, the user and the cgroup.
     /// The figures of a daemon's victim are not from the log.
     fn known_victim(
@@ -835,11 +840,10 @@ impl History {
         }
         // It may take a while to die.
         let mut rows = snapshot.rows().iter().filter(|row| is_it(row.id, &row.facts));
-        let Some(row) = rows.next() else {
-            return (None, [0.0; 2]);
-        };
-        let Some(process) = self.processes.get(&row.id) else {
-            return (None, [0.0; 2]);
+        let row = rows.next();
+        let Some((row, process)) = row.and_then(|row| Some((row, self.processes.get(&row.id)?))) else {
+            // All of its memory may be new.
+            return (None, [victim.rss as f64; 2]);
         };
         let known = KnownVictim {
             id: row.id,
@@ -885,48 +889,41 @@ impl History {
         own_growth: [f64; 2],
         span: usize,
     ) -> Option<Grower> {
-        let limit_of = kill.limit_of();
-        let is_below = |facts: &Facts| limit_of.covers(&facts.cgroup);
+        let is_below = |facts: &Facts| kill.limit_of().covers(&facts.cgroup);
         let known = kill.known.as_ref();
         let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);
         let living = snapshot.rows().iter().filter(|row| is_below(&row.facts));
         let living = living.map(|row| (row.id, self.growth_of(row.id, snapshot.monotonic)[span]));
+        let mut others: Vec<(Identity, f64)> = living.filter(|(id, ..)| !is_victim(*id)).collect();
+        let size = victim.limit.as_ref().and_then(|limit| limit.size);
+        let size = size.or(snapshot.system.mem_total.ok()).unwrap_or(0) as f64;
+        let path = self.charged_path(victim, kill);
+        let grown = path.and_then(|path| self.growth_at_kill(snapshot, victim, path, span));
+        let explains = |found: &Option<(RowKey, f64)>, share: f64| {
+            let bytes = found.as_ref().map_or(0.0, |(_, bytes)| *bytes).max(own_growth[span]);
+            grown.is_some_and(|grown| bytes >= grown * share)
+        };
+        let mut found = self.grown_most(snapshot, victim, path, &others, span);
+        // The memory of a process that ended before the kill is free. Its end may have been seen late.
         let ended = || {
-            // The memory of one that ended before is free.
-            let at_kill = |ended: &&EndedProcess| ended.at + OPEN >= kill.at;
-            let ended = self.kill_watch.ended.iter().filter(at_kill);
-            ended.filter(|ended| is_below(&ended.victim.facts))
-        };
-        let of_ended = ended().map(|ended| (ended.victim.id, ended.growth[span]));
-        let others = living.chain(of_ended).filter(|(id, ..)| !is_victim(*id));
-        let others: Vec<(Identity, f64)> = others.collect();
-        // The processes of a program may be in several cgroups.
-        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
-        let whole = |by| {
-            let is_named = |(key, _): &(RowKey, f64)| {
-                !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
+            let mut ended = self.kill_watch.ended.iter();
+            let of_victim = known.and_then(|known| ended.find(|ended| ended.victim.id == known.id));
+            let at_kill = match known {
+                Some(_) => kill.at.min(of_victim.map_or(snapshot.monotonic, |ended| ended.at)),
+                None => kill.at.saturating_sub(OPEN),
             };
-            let below = if victim.by_cgroup { &others[..] } else { &[] };
-            self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
+            let ended = self.kill_watch.ended.iter().filter(move |ended| ended.at >= at_kill);
+            ended.filter(|ended| is_below(&ended.victim.facts) && !is_victim(ended.victim.id))
         };
-        let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
-        let found = most_of(processes, whole(GroupBy::Command));
-        let found = found.map(|(key, grown)| (self.user_or(key, &others), grown));
-        let found = most_of(found.into_iter(), whole(GroupBy::User)).into_iter();
-        let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
-        let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        let found = most_of(found, parts);
-        let (kinds, charged) = (KINDS.iter().cloned().map(RowKey::Part), &self.kill_watch.charged);
-        // Without the kernel's report, the limit may be one above.
-        let path = match victim.limit {
-            Some(_) => limit_of.cgroup(),
-            None => limit_of.cgroup().and_then(|path| charged.limited(path)),
+        if !explains(&found, EXPLAINED) {
+            others.extend(ended().map(|ended| (ended.victim.id, ended.growth[span])));
+            found = self.grown_most(snapshot, victim, path, &others, span);
+        }
+        let unexplained = grown.filter(|grown| *grown >= size * MIN_SHARE && !explains(&found, MIN_SHARE));
+        let (key, bytes) = match unexplained {
+            Some(grown) => (RowKey::Part(UNEXPLAINED.clone()), grown),
+            None => found?,
         };
-        let in_none = path.map_or([0; KINDS.len()], |path| {
-            charged.growth(path, snapshot.monotonic, GROWTH_SPANS[span])
-        });
-        let in_none = kinds.zip(in_none.map(|bytes| bytes as f64));
-        let (key, bytes) = most(found.into_iter().chain(in_none))?;
         let name: Box<[u8]> = match &key {
             RowKey::Process(id) => match snapshot.row(*id) {
                 Some(row) => row.facts.comm.clone(),
@@ -935,17 +932,71 @@ impl History {
             RowKey::Group(key) => key.label().into(),
             RowKey::Part(key) => key.name().into(),
         };
-        let limit = victim.limit.as_ref();
-        let size = limit.and_then(|limit| limit.size).or(snapshot.system.mem_total.ok());
-        let least = size.unwrap_or(0) as f64 * MIN_GROWTH;
         let watched = snapshot
             .monotonic
             .saturating_sub(self.first.unwrap_or(snapshot.monotonic));
-        (bytes > own_growth[span] && bytes >= least && bytes >= 1.0).then(|| Grower {
+        (bytes > own_growth[span] && bytes >= size * MIN_GROWTH && bytes >= 1.0).then(|| Grower {
             key,
             name,
             bytes: bytes as u64,
             over: GROWTH_SPANS[span].min(watched),
         })
+    }
+
+    /// Returns the cgroup whose limit was reached. Without the kernel's report, it may be one above.
+    fn charged_path<'a>(&self, victim: &OomVictim, kill: &'a Kill) -> Option<&'a [u8]> {
+        let path = kill.limit_of().cgroup()?;
+        match victim.limit {
+            Some(_) => Some(path),
+            None => self.charged().limited(path),
+        }
+    }
+
+    /// Returns the growth of the memory of a cgroup until the kill, in bytes; `None` if it is unknown. The usage in the log may include swap.
+    fn growth_at_kill(&self, snapshot: &Snapshot, victim: &OomVictim, path: &[u8], span: usize) -> Option<f64> {
+        let usage = victim.limit.as_ref().and_then(|limit| limit.usage);
+        let has_swap = snapshot.cgroups.get(path).is_none_or(|figures| figures.swap != Ok(0));
+        let usage = usage.filter(|_| !has_swap).unwrap_or(0);
+        let grown = self
+            .charged()
+            .growth_to(path, snapshot.monotonic, GROWTH_SPANS[span], usage);
+        grown.map(|bytes| bytes as f64)
+    }
+
+    /// Returns the process, the program, the user or the memory in no process that grew most over one of the spans. `others` are the processes
+    /// below the limit with their growth, and `path` is the cgroup whose limit was reached.
+    fn grown_most(
+        &self,
+        snapshot: &Snapshot,
+        victim: &OomVictim,
+        path: Option<&[u8]>,
+        others: &[(Identity, f64)],
+        span: usize,
+    ) -> Option<(RowKey, f64)> {
+        // The processes of a program may be in several cgroups.
+        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        let whole = |by| {
+            let is_named = |(key, _): &(RowKey, f64)| {
+                !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
+            };
+            let below = if victim.by_cgroup { others } else { &[] };
+            self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
+        };
+        let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
+        let found = most_of(processes, whole(GroupBy::Command));
+        let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
+        let found = most_of(found.into_iter(), whole(GroupBy::User)).into_iter();
+        let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
+        let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
+        let found = most_of(found, parts);
+        let in_none = path.map_or([0; KINDS.len()], |path| {
+            self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
+        });
+        let in_none = KINDS
+            .iter()
+            .cloned()
+            .map(RowKey::Part)
+            .zip(in_none.map(|bytes| bytes as f64));
+        most(found.into_iter().chain(in_none))
     }
 }

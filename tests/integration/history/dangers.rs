@@ -941,3 +941,24 @@ fn memory_of_a_cgroup_that_no_process_has_is_named_and_no_process_beside_it() {
     let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
     assert!(text.contains(": shared memory and tmpfs +180M/min"), "{text}");
 }
+
+#[test]
+fn a_program_whose_processes_fill_a_cgroup_together_is_named_and_no_process_beside_it() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..60_u64 {
+        let swarm = (0..10).map(|n| holding(20 + n, "swarm", "/shop/g", 10 + second));
+        // The processes of that name elsewhere do not fill it.
+        let elsewhere = (0..10).map(|n| holding(40 + n, "swarm", "/other", 10 + 3 * second));
+        let beside = [holding(10, "backup", "/shop/m", 20 + 4 * second)];
+        let rows = beside.into_iter().chain(swarm).chain(elsewhere).collect();
+        let mut snap = machine(second, 20_000, rows);
+        let used = 120 + 14 * second;
+        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), limited_to(1100, used))].into());
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    assert!(text.contains(": swarm +600M/min"), "{text}");
+}

@@ -137,8 +137,16 @@ fn a_victim_that_grew_most_is_named_alone_and_one_that_is_not_seen_has_no_past()
     let history = after_kill(rows, &other);
     assert_eq!(newest(&history).known, None);
     assert_eq!(newest(&history).text(40, Units::Auto).victim, "8 importer");
+    // All of its memory may be new.
+    assert_eq!(newest(&history).grower, None);
+    let small = killed(60, 1, 8, "importer", 10, Some("/shop"));
+    let history = after_kill(rows, &small);
     let grower = newest(&history).grower.as_ref().expect("both grew");
     assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 7), "{grower:?}");
+    // So may that of a victim which has changed its name.
+    let renamed = killed(60, 1, 7, "worker", 148, Some("/shop"));
+    let history = after_kill(rows, &renamed);
+    assert_eq!((&newest(&history).known, &newest(&history).grower), (&None, &None));
 }
 
 /// Returns the kill from second 60 on.
@@ -930,19 +938,95 @@ fn a_kill_of_a_memory_policy_is_one_that_a_user_can_cause() {
 
 #[test]
 fn a_process_that_ended_before_the_kill_has_not_grown_most() {
-    let mut history = History::new(Duration::from_secs(10));
-    for second in 0..60_u64 {
-        let mut rows = vec![
-            holding(7, "importer", "/shop", 130),
-            holding(8, "nightly", "/shop", 10 + 3 * second),
-            holding(9, "calm", "/shop", 10 + second),
-        ];
-        rows.retain(|row| row.id.pid != 8 || second < 52);
-        history.push(&machine(second, rows, &[]));
+    for end in [52, 58] {
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..60_u64 {
+            let mut rows = vec![
+                holding(7, "importer", "/shop", 130),
+                holding(8, "nightly", "/shop", 10 + 3 * second),
+                holding(9, "calm", "/shop", 10 + second),
+            ];
+            rows.retain(|row| row.id.pid != 8 || second < end);
+            history.push(&machine(second, rows, &[]));
+        }
+        let kill = killed(60, 1, 7, "importer", 130, Some("/shop"));
+        let rows = vec![holding(9, "calm", "/shop", 70)];
+        history.push(&machine(60, rows, std::slice::from_ref(&kill)));
+        let told = why(&history);
+        assert!(told.ends_with("; 9 calm had grown most, +10.0M in 10s"), "{told}");
     }
-    let kill = killed(60, 1, 7, "importer", 130, Some("/shop"));
-    let rows = vec![holding(9, "calm", "/shop", 70)];
-    history.push(&machine(60, rows, std::slice::from_ref(&kill)));
+}
+
+/// Pushes a minute of `rows` with the figures of `/shop` by the second, then a snapshot without the processes 7 and 8.
+fn after_kill_in_shop(rows: impl Fn(u64) -> Vec<ProcessSample>, anon: impl Fn(u64) -> u64) -> History {
+    let kill = killed(60, 1, 7, "importer", 60, Some("/shop"));
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..=60 {
+        let mut rows = rows(second);
+        rows.retain(|row| second < 60 || ![7, 8].contains(&row.id.pid));
+        let mut snap = machine(second, rows, if_killed(second, &kill));
+        let figures = CgroupFigures {
+            anon: Ok(anon(second) * MIB),
+            unmapped: Ok(0),
+            swap: Ok(0),
+            ..charged([0, 0, 5])
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        history.push(&snap);
+    }
+    history
+}
+
+#[test]
+fn a_process_that_ended_with_the_victim_is_not_named_if_living_ones_explain_the_growth() {
+    let grown = |second: u64| 20 * second.saturating_sub(56);
+    let rows = |second: u64| {
+        let swarm = (0..4).map(|n| holding(20 + n, "swarm", "/shop/g", 1 + grown(second) / 4));
+        let beside = [
+            holding(7, "importer", "/shop", 60),
+            holding(8, "nightly", "/shop", 1 + second),
+        ];
+        beside.into_iter().chain(swarm).collect()
+    };
+    let history = after_kill_in_shop(rows, |second| if second < 60 { 70 + grown(second) } else { 80 });
     let told = why(&history);
-    assert!(told.ends_with("; 9 calm had grown most, +10.0M in 10s"), "{told}");
+    assert!(
+        told.ends_with("; swarm (all its processes) had grown most, +80.0M in 10s"),
+        "{told}"
+    );
+}
+
+#[test]
+fn no_process_is_named_for_growth_of_which_it_explains_little() {
+    // Pages that were charged to another cgroup hide that nobody here has the new ones.
+    let rows = |second: u64| {
+        vec![
+            holding(7, "importer", "/shop", 60),
+            holding(9, "backup", "/shop/m", 1 + second / 6),
+            holding(10, "decoy", "/shop/g", 100),
+        ]
+    };
+    let anon = |second: u64| 61 + second / 6 + 15 * second.clamp(54, 59) - 15 * 54;
+    let history = after_kill_in_shop(rows, |second| anon(second) - if second < 60 { 0 } else { 60 });
+    let told = why(&history);
+    // Up to the usage at the kill.
+    assert!(
+        told.ends_with("; memory of no known process had grown most, +76.0M in 10s"),
+        "{told}"
+    );
+    assert_eq!(why(&restarted(&history)), told);
+    // One that explains it is named, also if it ended with the victim.
+    let rows = |second: u64| {
+        let taken = 15 * second.clamp(54, 59) - 15 * 54;
+        vec![
+            holding(7, "importer", "/shop", 60),
+            holding(8, "nightly", "/shop/m", taken),
+            holding(9, "backup", "/shop/m", 1 + second / 6),
+        ]
+    };
+    let told = why(&after_kill_in_shop(
+        rows,
+        |second| if second < 60 { anon(second) } else { 11 },
+    ));
+    assert!(told.ends_with("; 8 nightly had grown most, +75.0M in 10s"), "{told}");
 }
