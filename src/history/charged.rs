@@ -259,7 +259,9 @@ impl Charged {
         let values = self.values(path, now, span);
         let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
         // After the kill, its memory is free.
-        let (last, highest) = recent.enumerate().max_by_key(|(place, value)| (value.total(), *place))?;
+        let (last, highest) = recent
+            .enumerate()
+            .max_by_key(|(place, value)| (value.total(), *place))?;
         let least = values[last..].iter().map(Value::total).min()?;
         Some(highest.total().max(most).saturating_sub(least))
     }

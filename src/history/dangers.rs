@@ -44,6 +44,8 @@ const MAX_LIMITS_OF_OWNER: usize = 64;
 const FURTHER: u64 = 4;
 /// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
+/// Share of the pace below which a process is not preferred to a program, a user or a kind of memory that grows more.
+const MOST: f64 = 0.5;
 /// Bounds of the time over which the growth of that process is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// Minimum time over which it is measured first.
@@ -69,8 +71,6 @@ const FREED_BEFORE: Duration = Duration::from_secs(5);
 /// container is an owner.
 const RELIEF_INTERVAL: Duration = Duration::from_secs(512);
 const MAX_FREED: usize = 2;
-/// A part of the kernel's memory is reported instead of a process if it grows this many times as much.
-const PART_FACTOR: f64 = 1.5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
@@ -675,7 +675,7 @@ impl History {
     ) -> Option<(RowKey, f64)> {
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| grown / span.as_secs_f64();
-        let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
+        let pace = |row: &RowHistory| pace_of(row.taken_over(span));
         let stopping = self.danger_watch.limits.get(limit);
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
@@ -697,7 +697,7 @@ impl History {
             let pace = if is_new {
                 let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
                 let own = sample.memory().map_or(u64::MAX, own);
-                pace_of(row.newest_footprint().min(own) as f64)
+                pace_of(row.newest_taken().min(own) as f64)
             } else {
                 pace(row)
             };
@@ -725,10 +725,10 @@ impl History {
             all.chain(counted).collect::<Vec<_>>().into_iter()
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
-        let most = most_of(each, whole(GroupBy::Command));
+        let enough = forecast.pace * MOST;
+        let most = most_of(each, whole(GroupBy::Command), enough);
         let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
-        let most = most_of(most.into_iter(), whole(GroupBy::User));
-        let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
+        let most = most_of(most.into_iter(), whole(GroupBy::User), enough);
         let part = match limit {
             Limit::Machine => self.growing_part(span, pace_of),
             Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
@@ -737,12 +737,8 @@ impl History {
             }
             Limit::AddressSpace(_) => None,
         };
-        let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
-        match (most, part) {
-            (Some((_, one)), Some((key, part))) if part > one * PART_FACTOR => Some((key, part)),
-            (None, part) => part,
-            (most, _) => most,
-        }
+        let most = most_of(most.into_iter(), part.into_iter(), enough);
+        most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
     }
 
     /// Returns true if a row has more memory than in the minutes before `window`. On a sawtooth, it would not.

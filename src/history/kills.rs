@@ -664,9 +664,9 @@ fn is_place(victim: &OomVictim, facts: &Facts) -> bool {
 fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64; 2] {
     GROWTH_SPANS.map(|span| {
         if started_at.is_some_and(|at| at >= now.saturating_sub(span)) {
-            row.newest_footprint() as f64
+            row.newest_taken() as f64
         } else {
-            row.footprint().change_over(span)
+            row.taken_over(span)
         }
     })
 }
@@ -903,7 +903,7 @@ impl History {
             let bytes = found.as_ref().map_or(0.0, |(_, bytes)| *bytes).max(own_growth[span]);
             grown.is_some_and(|grown| bytes >= grown * share)
         };
-        let mut found = self.grown_most(snapshot, victim, path, &others, span);
+        let mut found = self.grown_most(snapshot, victim, path, &others, grown, span);
         // The memory of a process that ended before the kill is free. Its end may have been seen late.
         let ended = || {
             let mut ended = self.kill_watch.ended.iter();
@@ -917,7 +917,7 @@ impl History {
         };
         if !explains(&found, EXPLAINED) {
             others.extend(ended().map(|ended| (ended.victim.id, ended.growth[span])));
-            found = self.grown_most(snapshot, victim, path, &others, span);
+            found = self.grown_most(snapshot, victim, path, &others, grown, span);
         }
         let unexplained = grown.filter(|grown| *grown >= size * MIN_SHARE && !explains(&found, MIN_SHARE));
         let (key, bytes) = match unexplained {
@@ -964,17 +964,18 @@ impl History {
     }
 
     /// Returns the process, the program, the user or the memory in no process that grew most over one of the spans. `others` are the processes
-    /// below the limit with their growth, and `path` is the cgroup whose limit was reached.
+    /// below the limit with their growth, `path` is the cgroup whose limit was reached, and `grown` is all of its growth.
     fn grown_most(
         &self,
         snapshot: &Snapshot,
         victim: &OomVictim,
         path: Option<&[u8]>,
         others: &[(Identity, f64)],
+        grown: Option<f64>,
         span: usize,
     ) -> Option<(RowKey, f64)> {
         // The processes of a program may be in several cgroups.
-        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        let change = |row: &RowHistory| row.taken_over(GROWTH_SPANS[span]);
         let whole = |by| {
             let is_named = |(key, _): &(RowKey, f64)| {
                 !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
@@ -983,12 +984,13 @@ impl History {
             self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
-        let found = most_of(processes, whole(GroupBy::Command));
+        let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
+        let found = most_of(processes, whole(GroupBy::Command), enough);
         let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
-        let found = most_of(found.into_iter(), whole(GroupBy::User)).into_iter();
+        let found = most_of(found.into_iter(), whole(GroupBy::User), enough).into_iter();
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        let found = most_of(found, parts);
+        let found = most_of(found, parts, enough);
         let in_none = path.map_or([0; KINDS.len()], |path| {
             self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });

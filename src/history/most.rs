@@ -61,13 +61,17 @@ pub(super) fn most<K>(rows: impl Iterator<Item = (K, f64)>) -> Option<(K, f64)> 
     rows.reduce(|found, row| if row.1 > found.1 { row } else { found })
 }
 
-/// Returns the process with the highest value, or its program if the program's sum is far higher.
+/// Returns the process with the highest value, or the program with the highest sum if that is far higher, or is higher and the process has
+/// not `enough`.
 pub(super) fn most_of(
     processes: impl Iterator<Item = (RowKey, f64)>,
     programs: impl Iterator<Item = (RowKey, f64)>,
+    enough: f64,
 ) -> Option<(RowKey, f64)> {
     match (most(processes), most(programs)) {
-        (Some((_, one)), Some((key, all))) if all > one * PROGRAM_FACTOR => Some((key, all)),
+        (Some((_, one)), Some((key, all))) if all > one * if one < enough { 1.0 } else { PROGRAM_FACTOR } => {
+            Some((key, all))
+        }
         (None, program) => program,
         (process, _) => process,
     }

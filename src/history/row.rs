@@ -397,6 +397,29 @@ impl RowHistory {
         self.footprint.newest().map_or(0, |(_, bytes)| bytes)
     }
 
+    /// Returns the newest footprint without pages of files, which the kernel can reclaim, in bytes; all of it if they are not known.
+    pub(super) fn newest_taken(&self) -> u64 {
+        self.without_files(self.newest_footprint() as f64, |held| held.1 as f64) as u64
+    }
+
+    /// Returns the growth of the footprint over `span`, without that of pages of files, in bytes. If other processes no longer map them, the
+    /// PSS of the last one rises, but nothing was taken.
+    pub(super) fn taken_over(&self, span: Duration) -> f64 {
+        let held = self.view_of(&self.held);
+        self.without_files(self.footprint().change_over(span), |_| held.change_over(span))
+    }
+
+    /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed and free in the heap now, of which the past
+    /// is not known.
+    fn without_files(&self, footprint: f64, held: impl FnOnce((Duration, u64)) -> f64) -> f64 {
+        match self.held.newest().zip(self.known) {
+            Some((newest, known)) if newest.1 > 0 => {
+                footprint.min(held(newest) + (known.lazy.bytes() + known.free.bytes()) as f64)
+            }
+            _ => footprint,
+        }
+    }
+
     /// Returns the last known figures that may be summed. RSS may not, as it counts shared pages once per process.
     pub(super) fn known(&self) -> Option<&MemorySample> {
         self.known.as_ref().filter(|_| !self.is_counted)
@@ -424,8 +447,12 @@ impl RowHistory {
 
     /// Returns a view of the footprint, for drawing.
     pub const fn footprint(&self) -> SeriesView<'_> {
+        self.view_of(&self.footprint)
+    }
+
+    const fn view_of<'a>(&'a self, series: &'a TimeSeries) -> SeriesView<'a> {
         SeriesView::new(
-            &self.footprint,
+            series,
             Duration::from_secs(self.now.get() as u64),
             Duration::from_millis(self.interval.get() as u64),
         )

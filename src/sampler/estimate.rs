@@ -420,10 +420,12 @@ impl Tracker {
         Some(self.anchor.as_ref()?.estimate(&self.counters, &self.margin))
     }
 
-    /// Returns true if it ran since the walk and nothing but `stat` is readable.
-    pub fn ran_unseen(&self) -> bool {
+    /// Returns true if it ran since the walk, and no counter would show what it did: nothing but `stat` is readable, or it `has_lazy` pages,
+    /// which it can use again without a fault.
+    pub fn ran_unseen(&self, has_lazy: bool) -> bool {
+        let is_blind = |counters: &Counters| has_lazy || counters.resident.is_none();
         let anchor = self.anchor.as_ref();
-        anchor.is_some_and(|a| a.counters.resident.is_none() && a.counters.cpu_ticks != self.counters.cpu_ticks)
+        anchor.is_some_and(|a| is_blind(&a.counters) && a.counters.cpu_ticks != self.counters.cpu_ticks)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -70,7 +71,11 @@ pub(super) fn choose(
         if *name == *OTHERS {
             name = format!("{OTHERS} (name)").into();
         }
-        // Two names that are equal once cut would be one series.
+        // Two names that are equal once cut would be one series. The suffix of a name stays the same.
+        if taken.contains(&name) {
+            let digest = BuildHasherDefault::<DefaultHasher>::new().hash_one(group.key.label());
+            name = format!("{name} ({digest:016x})").into();
+        }
         if shown.len() < top && taken.insert(name.clone()) {
             shown.push((at, labels(group, name, snapshot)));
         } else {

@@ -225,7 +225,15 @@ impl Moment<'_> {
             };
             Some((rise, to as f64))
         };
-        let (rise, score) = row.and_then(|row| self.best(row, age)).or_else(unseen)?;
+        let (mut rise, mut score) = row.and_then(|row| self.best(row, age)).or_else(unseen)?;
+        // The series may have the values of several seconds in one, and some are later.
+        if let Some(Used::Known(bytes)) = Used::of(sample, &self.snapshot.system)
+            && bytes < rise.to
+        {
+            let grown = rise.bytes();
+            rise.to = bytes.max(rise.from);
+            score *= rise.bytes() as f64 / grown.max(1) as f64;
+        }
         Some(Candidate {
             key: RowKey::Process(sample.id),
             rise,

@@ -12,7 +12,7 @@
 //! | bound above the tolerance, in focus | 0: it is shown again in the same tick. Half the tolerance would cost 50 % more CPU time |
 //! | bound above 4 tolerances, not in focus | 0 |
 //! | bound above the tolerance, not in focus | `max_age` |
-//! | it ran, and its counters cannot be read | 5 s |
+//! | it ran, and its counters cannot be read, or it has much lazily freed memory | 5 s |
 //! | in focus, with more faults than ever proved harmless | 3 s |
 //! | in focus, with faults | 4000 times the cost of its walk, and at least 3 s |
 //! | others, if other processes can change it by more than its tolerance unseen | `max_age` |
@@ -127,7 +127,7 @@ pub struct Choice {
 /// Multiple of the tolerance at which a process not in focus is due at once: see the table in the module's page.
 const UNSEEN_FACTOR: u64 = 4;
 /// Age at which a process that ran is walked if no counters show what changed: pages may have turned from shared to
-/// private, which neither RSS nor the fault counts show.
+/// private, or lazily freed ones may be in use again, which neither RSS nor the fault counts show.
 const RAN_AGE: Duration = Duration::from_secs(5);
 /// Age at which a process in focus with faults is walked. The processes that share its pages then get a new bound and
 /// are walked in the next tick, and all must be right within 6 s.

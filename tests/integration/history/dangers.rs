@@ -962,3 +962,46 @@ fn a_program_whose_processes_fill_a_cgroup_together_is_named_and_no_process_besi
     let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
     assert!(text.contains(": swarm +600M/min"), "{text}");
 }
+
+/// Returns the text of the only danger after a minute in `/shop`, whose limit is 1100 MiB.
+fn in_shop(rows: impl Fn(u64) -> Vec<ProcessSample>, figures: impl Fn(u64) -> CgroupFigures) -> String {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..60_u64 {
+        let mut snap = machine(second, 20_000, rows(second));
+        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures(second))].into());
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto)
+}
+
+#[test]
+fn what_takes_most_is_named_if_no_process_takes_half() {
+    let rows = |second: u64| vec![holding(10, "backup", "/shop/m", 20 + 3 * second)];
+    let figures = |second: u64| CgroupFigures {
+        shmem: Ok(4 * second * MIB),
+        file_mapped: Ok(0),
+        anon: Ok((20 + 3 * second) * MIB),
+        unmapped: Ok(3 * second * MIB),
+        kernel: Ok(0),
+        ..limited_to(1100, 20 + 10 * second)
+    };
+    let text = in_shop(rows, figures);
+    assert!(text.contains(": shared memory and tmpfs +240M/min"), "{text}");
+}
+
+#[test]
+fn a_process_whose_share_of_a_file_rises_takes_no_memory() {
+    // Other processes that mapped the file have ended.
+    let rows = |second: u64| {
+        let mut mapper = holding(10, "mapper", "/shop/m", 0);
+        let memory = &mut mapper.walk.as_mut().unwrap().memory;
+        let file = 20 * second.saturating_sub(50) * MIB;
+        (memory.pss, memory.pss_file, memory.pss_anon) = (8 * MIB + file, Ok(file), Ok(8 * MIB));
+        vec![mapper, holding(11, "taker", "/shop/g", 20 + 10 * second)]
+    };
+    let text = in_shop(rows, |second| limited_to(1100, 30 + 10 * second));
+    assert!(text.contains(": 11 +600M/min"), "{text}");
+}

@@ -232,7 +232,18 @@ fn without_statm_every_sign_in_stat_counts_whole() {
     );
     now.cpu_ticks += 1;
     tracker.glanced(now);
-    assert!(tracker.ran_unseen());
+    assert!(tracker.ran_unseen(false));
+    // With readable counters, only the use of lazily freed pages is not seen.
+    let mut tracker = Tracker::default();
+    let mut now = anchor.counters;
+    tracker.walked(Some(anchor), &Others::default());
+    assert!(!tracker.ran_unseen(true));
+    now.cpu_ticks += 1;
+    tracker.glanced(now);
+    assert_eq!(
+        [false, true].map(|has_lazy| tracker.ran_unseen(has_lazy)),
+        [false, true]
+    );
 }
 
 #[test]

@@ -435,9 +435,21 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
 #[test]
 fn a_program_called_like_the_rest_has_a_series_of_its_own() {
     let mut exported = Exported::new(10);
-    let rows = || vec![sized(1, "/bin/(others)", 9), sized(2, "/bin/a", 1)];
+    let name = b"(others) (name)";
+    let rows = || {
+        vec![
+            sized(1, "/bin/(others)", 9),
+            sized(2, "/bin/a", 1),
+            with_facts(sized(3, "x", 10), |facts| {
+                (facts.comm, facts.cmdline) = (name.into(), Ok([name, b"\0"].concat().into()));
+            }),
+        ]
+    };
     exported.after(0, rows());
     let families = exported.after(1, rows());
-    assert_eq!(value(&families, "zmtop_major_faults", "(others) (name)"), Some(0.0));
-    assert_eq!(value(&families, "zmtop_major_faults", "a"), Some(0.0));
+    let names = ["(others) (name)", "(others) (name) (", "a"];
+    let pss = families.iter().find(|family| family.name == "zmtop_pss").unwrap();
+    let shown: Vec<_> = pss.series.iter().flat_map(|series| series.labels.iter()).collect();
+    let is_shown = |name: &&str| shown.iter().any(|(_, value)| value.starts_with(name));
+    assert!(names.iter().all(is_shown) && pss.series.len() == 3, "{shown:?}");
 }

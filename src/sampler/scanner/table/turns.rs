@@ -29,6 +29,8 @@ type Key = (Duration, u32, u64);
 /// whose budget is used up do not block others.
 const KINDS: usize = Purpose::IDLE_KINDS + 1;
 const DUE: usize = KINDS - 1;
+/// Minimum of lazily freed memory that is read again if the process runs, in bytes. In use again, it is no longer available.
+const MUCH_LAZY: u64 = 8 << 20;
 
 #[derive(Default)]
 pub(super) struct Turns {
@@ -188,7 +190,9 @@ impl Process {
             } else {
                 self.error()
             },
-            ran: self.estimates.ran_unseen(),
+            ran: self
+                .estimates
+                .ran_unseen(walk.is_some_and(|walk| walk.memory.lazy_alone() >= MUCH_LAZY)),
             faulted: estimate.is_some_and(|e| e.faulted > tolerance),
             proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
