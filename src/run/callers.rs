@@ -508,9 +508,7 @@ async fn watch(
         if let Some(out) = out.as_mut().filter(|_| now >= next_report) {
             let mut measured = target.measured();
             measured.limit(MAX_REPORT);
-            let line = serde_json::to_vec(&measured).unwrap_or_default();
-            out.write_all(&line)?;
-            out.write_all(b"\n")?;
+            crate::output::json::line(out, &measured)?;
             out.flush()?;
             if pace.frees {
                 target.measurement.free_symbols();

@@ -1,14 +1,15 @@
 //! Programs of other languages and C libraries, with their symbols elsewhere, deleted, and in a container.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use zmtop::call_tree::Stack;
 
 use super::{Program, SERVER, assert_near, check_kept, compile, of_function, poll_until_line};
-use crate::support::cannot;
+use crate::support::pty::ZMTOP;
+use crate::support::{Owned, cannot};
 
 /// Returns true if a program is installed; says so if not.
 fn has(program: &str) -> bool {
@@ -74,6 +75,34 @@ int main(void) {
     let kept = of_function(&stacks, "refill").0;
     // The process has some other pages.
     assert!(kept > 0 && kept < size[0] + size[0] / 2, "{kept} {counts:?}");
+}
+
+#[test]
+fn names_of_functions_are_escaped_in_each_line_of_ndjson() {
+    // The one character that starts a sequence of a terminal: CSI of C1.
+    let declared = "void remember(void) __asm__(\"remember\u{9b}31m\");\n__attribute__((noinline)) void remember(";
+    let source = SERVER.replace("__attribute__((noinline)) void remember(", declared);
+    let mut program = Program::compiled("cc", &source, "c", &["-O1"]);
+    let mut zmtop = Command::new(ZMTOP)
+        .args([
+            "callers",
+            &program.pid().to_string(),
+            "--for",
+            "24h",
+            "--format",
+            "ndjson",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map(Owned)
+        .unwrap();
+    let mut errors = BufReader::new(zmtop.stderr.take().unwrap());
+    errors.read_line(&mut String::new()).unwrap();
+    program.go();
+    let mut lines = BufReader::new(zmtop.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.find(|line| line.contains("remember")).unwrap();
+    assert!(line.contains(r"remember\u009b31m"), "{line}");
 }
 
 #[test]
