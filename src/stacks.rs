@@ -15,6 +15,7 @@ pub mod unwind_info;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -86,6 +87,8 @@ pub struct Measurement {
 /// The samples so far.
 struct Samples {
     proc: PathBuf,
+    /// The processes at the start. What they kept at their end stays; what those had that they forked is freed.
+    named: HashSet<u32>,
     programs: HashSet<PathBuf>,
     page_size: u64,
     files: Files,
@@ -136,6 +139,7 @@ impl Measurement {
         };
         let mut samples = Samples {
             proc: proc.to_owned(),
+            named: pids.iter().copied().collect(),
             programs: programs.collect(),
             page_size: rustix::param::page_size() as u64,
             files: Files::default(),
@@ -170,7 +174,7 @@ impl Measurement {
         self.watch.drain(now, |event| samples.add(event))
     }
 
-    /// Looks up which of the sampled pages are still there. Of a process that has ended, the last state stays.
+    /// Looks up which of the sampled pages are still there. Of a process that was named and has ended, the last state stays.
     pub fn check(&mut self) {
         let counted = self.watch.count();
         self.poll();
@@ -259,12 +263,14 @@ impl Samples {
                 }
             }
             Event::Exec { pid } => {
-                self.pagemaps.remove(&pid);
-                self.failed.remove(&pid);
-                self.pages.retain(|(of, _), _| *of != pid);
+                self.forget(|of| of == pid);
                 self.spaces.insert(pid, Space::new(pid));
             }
             Event::Forked { pid, .. } => {
+                // An earlier process had this pid.
+                if self.spaces.contains_key(&pid) {
+                    self.forget(|of| of == pid);
+                }
                 self.space(pid);
             }
             Event::Lost(count) => self.counts.lost += count,
@@ -282,14 +288,23 @@ impl Samples {
         self.spaces.entry(pid).or_insert_with(|| Space::new(pid))
     }
 
-    /// Forgets the code of processes that have ended. The next check is due once there are twice as many as are left.
+    /// Forgets forked processes that have ended. The next check is due once there are twice as many as are left.
     fn forget_ended(&mut self) {
-        let proc = &self.proc;
-        self.spaces.retain(|pid, _| proc.join(pid.to_string()).exists());
+        let is_gone = |pid: &u32| !self.named.contains(pid) && !self.proc.join(pid.to_string()).exists();
+        let ended: HashSet<u32> = self.spaces.keys().copied().filter(is_gone).collect();
+        self.forget(|pid| ended.contains(&pid));
         let spaces = &self.spaces;
-        self.failed.retain(|pid, _| spaces.contains_key(pid));
         self.files.forget(|pid| !spaces.contains_key(&pid));
         self.spaces_before_check = MIN_SPACES.max(2 * spaces.len());
+    }
+
+    /// Forgets the code and the memory of processes. What they took stays.
+    fn forget(&mut self, is_it: impl Fn(u32) -> bool) {
+        self.spaces.retain(|pid, _| !is_it(*pid));
+        self.failed.retain(|pid, _| !is_it(*pid));
+        self.pagemaps.retain(|pid, _| !is_it(*pid));
+        self.resident.retain(|pid, _| !is_it(*pid));
+        self.pages.retain(|(pid, _), _| !is_it(*pid));
     }
 
     /// Adds the mappings that a process has now.
@@ -408,6 +423,7 @@ impl Samples {
             }
         }
         let mut bytes = Vec::new();
+        let mut ended = HashSet::new();
         for run in order.chunk_by(is_near).flat_map(|run| run.chunks(MAX_RUN)) {
             let ((pid, first), (_, last)) = (run[0], run[run.len() - 1]);
             let pagemap = self.pagemaps.entry(pid).or_insert_with(|| {
@@ -416,7 +432,11 @@ impl Samples {
             });
             let Some(pagemap) = pagemap else { continue };
             bytes.resize(((last - first) / size + 1) as usize * 8, 0);
-            if pagemap.read_exact_at(&mut bytes, first / size * 8).is_err() {
+            if let Err(error) = pagemap.read_exact_at(&mut bytes, first / size * 8) {
+                // The file of memory that is gone is empty.
+                if error.kind() == ErrorKind::UnexpectedEof && !self.named.contains(&pid) {
+                    ended.insert(pid);
+                }
                 continue;
             }
             let (entries, _) = bytes.as_chunks();
@@ -424,6 +444,9 @@ impl Samples {
                 let entry = u64::from_le_bytes(entries[((key.1 - first) / size) as usize]);
                 self.check_page(*key, entry, &mut files_of);
             }
+        }
+        if !ended.is_empty() {
+            self.forget(|pid| ended.contains(&pid));
         }
     }
 

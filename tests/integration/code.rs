@@ -17,7 +17,7 @@ use zmtop::call_tree::{Counts, Kind, Source, Stacks};
 use zmtop::proc::page_faults::Options;
 use zmtop::stacks::Measurement;
 
-use crate::support::Owned;
+use crate::support::{Owned, cannot};
 
 /// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
 /// `scratch`. It begins when it reads a line, and prints the bytes that each kept.
@@ -377,6 +377,68 @@ int main(void) {
             .map(|stack| stack.weight.kept)
             .sum();
         assert_near(kept, expected, caller);
+    }
+}
+
+#[test]
+fn memory_of_a_child_that_ended_is_not_kept_and_hides_none_of_another_with_its_pid() {
+    let source = r#"
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define SIZE (2UL << 20)
+static void next(void) { char c; if (read(0, &c, 1) != 1) _exit(1); }
+static void say(unsigned long number) { printf("%lu\n", number); fflush(stdout); }
+__attribute__((noinline)) void job(void) {
+    volatile char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned long i = 0; i < SIZE; i += 4096) p[i] = 1;
+}
+static void child(void) { job(); say(SIZE); next(); _exit(0); }
+int main(void) {
+    next();
+    pid_t first = fork();
+    if (first == 0) child();
+    waitpid(first, 0, 0);
+    say(0);
+    next();
+    struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&first, .set_tid_size = 1 };
+    long second;
+    // Another process may have the pid for a while.
+    while ((second = syscall(SYS_clone3, &args, sizeof args)) < 0 && errno == EEXIST) usleep(1000);
+    if (second == 0) child();
+    if (second < 0) say(0);
+    next();
+}
+"#;
+    for is_checked in [true, false] {
+        let mut program = Program::compiled("cc", source, "c", &["-O1"]);
+        let mut measurement = program.begin();
+        let mut next = |measurement: &mut Measurement| -> u64 {
+            program.go();
+            poll_until_line(measurement, &mut program.lines).trim().parse().unwrap()
+        };
+        let job = |measurement: &mut Measurement| {
+            measurement.check();
+            of_function(&measurement.stacks(Duration::from_secs(60)), "job")
+        };
+        let size = next(&mut measurement);
+        assert_near(job(&mut measurement).0, size, "kept by the first child");
+        next(&mut measurement);
+        if is_checked {
+            let (kept, taken) = job(&mut measurement);
+            assert_eq!(kept, 0);
+            assert_near(taken, size, "taken by the first child");
+        }
+        if next(&mut measurement) == 0 {
+            return cannot("the pid of a new process cannot be chosen");
+        }
+        assert_near(job(&mut measurement).0, size, "kept by the second child");
     }
 }
 
