@@ -375,14 +375,22 @@ const NAMED: usize = 3;
 const NAME_WIDTH: usize = 60;
 /// The fewest samples that a [`KeptBy`] is based on.
 const MIN_SAMPLES: u64 = 10;
+/// The most bytes that a process keeps beyond twice its growth for a [`KeptBy`].
+const MAX_BEYOND_GROWTH: u64 = 16 << 20;
 
 impl KeptBy {
-    /// Returns the path of a measurement; `None` if too little was sampled or nothing is kept.
+    /// Returns the path of a measurement; `None` if too little was sampled, if nothing is kept, or if what is kept is mostly no
+    /// growth, such as the pages that a process copies after a fork.
     pub fn of(measured: &Measured) -> Option<Self> {
         let stacks = &measured.stacks;
         let Tree { nodes } = stacks.tree(Order::Callers);
         let total = nodes[0].weight;
         if total.kept == 0 || total.samples < MIN_SAMPLES {
+            return None;
+        }
+        if let Some((growth, beyond)) = measured.kept_beyond_growth()
+            && beyond > growth + MAX_BEYOND_GROWTH
+        {
             return None;
         }
         let (mut frames, mut at) = (Vec::new(), &nodes[0]);
@@ -575,6 +583,9 @@ pub struct Counts {
     /// Files whose symbols or debug information need too much memory, so that they were left out.
     #[serde(default)]
     pub too_large: usize,
+    /// The part of the kept memory that processes have which the named ones forked, in bytes.
+    #[serde(default)]
+    pub kept_by_forked: u64,
 }
 
 /// The schema's name of [`Measured`]. Fields are only ever added.
@@ -670,6 +681,13 @@ impl Measured {
         )
     }
 
+    /// Returns the growth of the named processes, 0 if they shrank, and the bytes that they keep beyond it.
+    fn kept_beyond_growth(&self) -> Option<(u64, u64)> {
+        let growth = self.growth?.max(0).cast_unsigned();
+        let kept = self.stacks.total().kept.saturating_sub(self.counts.kept_by_forked);
+        Some((growth, kept.saturating_sub(growth)))
+    }
+
     /// Returns the limits of the result, as sentences without a full stop.
     pub fn notes(&self, units: Units) -> Vec<String> {
         let counts = self.counts;
@@ -686,6 +704,16 @@ impl Measured {
                     units::bytes(unseen.unsigned_abs(), units),
                 ));
             }
+        }
+        if let Some((growth, beyond)) = self.kept_beyond_growth()
+            && beyond > 1 << 20
+            && beyond * 4 > growth
+        {
+            notes.push(format!(
+                "{} more are kept than it grew: copies of old pages after a fork, or other memory was freed, or more \
+                 processes share it than before",
+                units::bytes(beyond, units),
+            ));
         }
         if let Some(runtime) = self.stacks.runtime() {
             notes.push(runtime.advice().replace("PID", &self.pid.to_string()));

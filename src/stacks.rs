@@ -566,6 +566,9 @@ impl Samples {
         self.names
             .resolve(&places, &self.files, &self.programs, &self.proc, until);
         self.counts.too_large = self.names.too_large();
+        let kept = self.kept().into_iter();
+        let of_forked = kept.filter(|((pid, _), ..)| !self.named.contains(pid));
+        self.counts.kept_by_forked = of_forked.map(|(.., weight)| weight).sum();
         let mut frames: Vec<Frame> = Vec::new();
         let mut ids: HashMap<Frame, u32> = HashMap::new();
         let names: Vec<Vec<u32>> = places

@@ -120,6 +120,11 @@ pub fn schema() -> Schema {
     ];
     fields.extend(COUNTS.map(|(name, help)| field(name, help, count())));
     fields.push(field(
+        "kept_by_forked",
+        "The part of the kept memory that processes have which the named ones forked.",
+        bytes(),
+    ));
+    fields.push(field(
         "sees_kernel",
         "Page faults in the kernel were sampled, too.",
         switch(),

@@ -425,7 +425,9 @@ int main(void) {
         };
         let job = |measurement: &mut Measurement| {
             measurement.check();
-            of_function(&measurement.stacks(Duration::from_secs(60)), "job")
+            let found = of_function(&measurement.stacks(Duration::from_secs(60)), "job");
+            assert!(measurement.counts().kept_by_forked >= found.0);
+            found
         };
         let size = next(&mut measurement);
         assert_near(job(&mut measurement).0, size, "kept by the first child");

@@ -276,3 +276,34 @@ fn the_code_that_keeps_most_is_named_in_a_line() {
     assert_eq!(kept_by(stacks("malloc<scratch<main 30 0"), 99), None);
     assert_eq!(kept_by(Stacks::default(), 10), None);
 }
+
+#[test]
+fn what_is_kept_beyond_the_growth_is_said_and_names_no_path() {
+    // 100M are kept. The growth and the part that forked processes keep, in MB; whether a path is named; what the report says.
+    for (growth, kept_by_forked, is_named, said) in [
+        (None, 0, true, None),
+        (Some(100), 0, true, None),
+        (Some(84), 0, true, None),
+        (Some(42), 0, true, Some("58.0M more are kept than it grew")),
+        (Some(41), 0, false, Some("59.0M more are kept than it grew")),
+        (Some(-70), 0, false, Some("100M more are kept than it grew")),
+        (Some(0), 100, true, None),
+        (Some(0), 80, false, Some("20.0M more are kept than it grew")),
+    ] {
+        let mut measured = Measured {
+            stacks: stacks(SERVER),
+            growth: growth.map(|growth: i64| growth << 20),
+            ..Measured::default()
+        };
+        measured.counts.kept_by_forked = kept_by_forked << 20;
+        for stack in &mut measured.stacks.stacks {
+            stack.weight.samples = 10;
+            stack.weight.kept <<= 20;
+        }
+        let case = format!("{growth:?} {kept_by_forked}");
+        assert_eq!(KeptBy::of(&measured).is_some(), is_named, "{case}");
+        let notes = measured.notes(Units::Auto);
+        let note = notes.iter().find(|note| note.contains("than it grew"));
+        assert_eq!(note.map(|note| note.split(':').next().unwrap()), said, "{case}");
+    }
+}
