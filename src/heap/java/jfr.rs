@@ -11,7 +11,7 @@ use crate::heap::runtimes::Kept;
 const HEADER: usize = 68;
 /// Maximum number of values of a recording.
 const MAX_VALUES: usize = 1 << 20;
-/// Maximum number of bytes of the names that are returned.
+/// Maximum number of bytes of the names of classes and fields, and of those that are returned.
 const MAX_NAMES: usize = 16 << 20;
 /// Maximum number of characters of a name.
 const MAX_NAME: usize = 512;
@@ -200,6 +200,13 @@ impl Chunk {
         (self.taken <= reader.bytes.len()).then_some(())
     }
 
+    /// Returns the beginning of the name of a class or field, and counts its bytes.
+    fn take_name(&mut self, name: &str) -> Option<String> {
+        let name: String = name.chars().take(MAX_NAME).collect();
+        self.left.names = self.left.names.checked_sub(name.len())?;
+        Some(name)
+    }
+
     /// Counts a value.
     fn take_value(&mut self) -> Option<()> {
         self.left.values = self.left.values.checked_sub(1)?;
@@ -242,7 +249,7 @@ impl Chunk {
         let mut class = class;
         if name == "class" {
             let id = number("id")?;
-            let name = (*attributes.get("name")?).to_owned();
+            let name = self.take_name(attributes.get("name")?)?;
             self.classes.insert(
                 id,
                 Class {
@@ -253,7 +260,7 @@ impl Chunk {
             class = Some(id);
         } else if name == "field" {
             let field = Field {
-                name: (*attributes.get("name")?).to_owned(),
+                name: self.take_name(attributes.get("name")?)?,
                 kind: number("class")?,
                 is_constant: attributes.get("constantPool") == Some(&"true"),
                 is_list: number("dimension").is_some_and(|dimension| dimension > 0),
@@ -346,7 +353,11 @@ impl Chunk {
             if reader.number()? == kind {
                 let event = self.value(&mut reader, kind, 0)?;
                 self.take(at, &reader)?;
-                let sample = self.class_of((kind, &event)).zip(self.frames((kind, &event)));
+                let mut values = self.left.values;
+                let sample = self
+                    .class_of((kind, &event))
+                    .zip(self.frames((kind, &event), &mut values));
+                self.left.values = values;
                 if let Some(sample) = sample {
                     if !found.contains_key(&sample) {
                         let names = sample.0.len() + sample.1.iter().map(String::len).sum::<usize>();
@@ -388,10 +399,12 @@ impl Chunk {
             .map(|name| class_name(&name.replace('/', ".")))
     }
 
-    fn frames(&self, event: (u64, &Value)) -> Option<Vec<String>> {
+    /// Returns the methods of an event, innermost first. Deducts 1 from `values` for each.
+    fn frames(&self, event: (u64, &Value), values: &mut usize) -> Option<Vec<String>> {
         let (kind, frames) = self.field(self.field(event, "stackTrace")?, "frames")?;
         let Value::List(frames) = frames else { return None };
-        let name = |frame: &Value| {
+        let mut name = |frame: &Value| {
+            *values = values.checked_sub(1)?;
             let method = self.field((kind, frame), "method")?;
             let class = self.symbol(self.field(self.field(method, "type")?, "name")?)?;
             Some(format!(
@@ -400,6 +413,6 @@ impl Chunk {
                 self.symbol(self.field(method, "name")?)?
             ))
         };
-        Some(frames.iter().take(MAX_FRAMES).filter_map(name).collect())
+        Some(frames.iter().take(MAX_FRAMES).filter_map(&mut name).collect())
     }
 }

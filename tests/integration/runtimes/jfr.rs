@@ -216,3 +216,28 @@ fn a_class_has_a_limited_number_of_fields() {
         assert_eq!(kept(&bytes).is_some(), is_read, "{count}");
     }
 }
+
+#[test]
+fn names_of_the_metadata_are_cut_and_limited_as_a_whole() {
+    // Further classes, which share one name of so many characters of 4 bytes, and whether the recording is read.
+    for (count, len, is_read) in [(1_000, 25_000, true), (8_000, 600, true), (8_300, 600, false)] {
+        let name = "\u{1d11e}".repeat(len);
+        let mut classes = CLASSES.to_vec();
+        classes.extend((10..10 + count).map(|kind| (kind, name.as_str(), &[][..])));
+        let bytes = chunk(&[sample(0)], &pool(0, &constants("App")), 0, &classes);
+        assert_eq!(kept(&bytes).is_some(), is_read, "{count} of {len}");
+    }
+}
+
+#[test]
+fn the_methods_of_all_samples_are_limited() {
+    let mut constants = constants("App");
+    // A stack of 64 methods.
+    let deep = [vec![64], vec![1; 64]].concat();
+    constants[3].2 = numbers(&deep);
+    let of = |samples| chunk(&vec![sample(0); samples], &pool(0, &constants), 0, CLASSES);
+    assert_eq!(kept(&of(5_000)).unwrap()[0].samples, 5_000);
+    let found = kept(&of(50_000)).unwrap();
+    let all = found.iter().map(|kept| kept.samples).sum::<u64>();
+    assert!((5_000..50_000).contains(&all), "{all}");
+}
