@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -16,7 +17,7 @@ use tokio::sync::Notify;
 use super::prove;
 use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
-use super::{Failure, output_style, sampler_options, settings, written};
+use super::{Failure, complain, output_style, sampler_options, settings, written};
 use crate::act::Pinned;
 use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
 use crate::cli::{Exit, OutputArgs, ProcessArg, watching_time};
@@ -25,7 +26,7 @@ use crate::config::{Env, Settings};
 use crate::model::{Identity, Missing, Reading};
 use crate::output::callers::CallersReport;
 use crate::own;
-use crate::proc::clock::thread_time;
+use crate::proc::clock::{process_time, thread_time};
 use crate::proc::files::Roots;
 use crate::proc::page_faults::{self, MAX_STACK};
 use crate::proc::{files, pid, smaps};
@@ -137,6 +138,8 @@ const ARMED: Pace = Pace {
 };
 /// Maximum time to find the names of functions.
 const NAMING: Duration = Duration::from_secs(20);
+/// Maximum CPU time to find them: the library that reads a file cannot be stopped, and a small file can take hours.
+const MAX_NAMING: Duration = Duration::from_secs(40);
 /// The niceness of a measurement of hours.
 const NICE: i32 = 10;
 
@@ -281,6 +284,22 @@ fn limit_memory(bytes: u64) {
     let _ = rustix::process::setrlimit(Resource::Data, limit);
 }
 
+/// Does `work`, and ends this process if that takes more CPU time than `limit`.
+fn or_exit<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
+    let used = || process_time(std::process::id()).unwrap_or_default();
+    let until = used() + limit;
+    let (_end, is_ended) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        while is_ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+            if used() > until {
+                complain("the debug information of the program or of a library takes too long to read");
+                std::process::exit(Exit::Unread as i32);
+            }
+        }
+    });
+    work()
+}
+
 /// Lowers the priority, and ends with the parent.
 fn stay_behind() {
     let _ = rustix::process::nice(NICE);
@@ -410,7 +429,7 @@ impl Target {
             time_s: self.start.elapsed().as_secs_f64(),
             proved_s: self.proved.map(|since| since.elapsed().as_secs_f64()),
             growth: self.processes.iter().map(growth).sum(),
-            stacks: self.measurement.stacks(NAMING),
+            stacks: or_exit(MAX_NAMING, || self.measurement.stacks(NAMING)),
             counts: self.measurement.counts(),
         }
     }

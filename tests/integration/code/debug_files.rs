@@ -175,6 +175,52 @@ fn signals_end_the_command_while_its_report_waits() {
     program.child.kill().unwrap();
 }
 
+/// 400,000 units that share a line program of 8 MB, which names no line.
+const SHARED_LINES: &str = r#"
+.section .debug_abbrev,"",@progbits
+abbreviations: .byte 1, 0x11, 0, 0x10, 0x17, 0, 0, 0
+.section .debug_info,"",@progbits
+.rept 400000
+.long 12
+.short 4
+.long abbreviations
+.byte 8, 1
+.long lines
+.endr
+.section .debug_line,"",@progbits
+lines: .long 26 + (8 << 20)
+.short 4
+.long 20
+.byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0
+.fill 8 << 20, 1, 6
+"#;
+
+#[test]
+fn debug_information_that_would_take_hours_ends_the_measurement() {
+    if !long() {
+        // It takes 40 s of CPU time.
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let [text, more] = ["lines.s", "lines.o"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    fs::write(&text, SHARED_LINES).unwrap();
+    run("as", &[&text, "-o", &more]);
+    let mut program = Program::compiled("cc", SERVER, "c", &["-O1", &more]);
+    let mut zmtop = Command::new(crate::support::pty::ZMTOP)
+        .args(["callers", &program.pid().to_string(), "--for", "2s"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .map(Owned)
+        .unwrap();
+    let mut errors = BufReader::new(zmtop.stderr.take().unwrap());
+    errors.read_line(&mut String::new()).unwrap();
+    program.go();
+    let mut said = String::new();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(said.contains("takes too long to read"), "{said}");
+    assert_eq!(zmtop.wait().unwrap().code(), Some(3));
+}
+
 #[test]
 fn a_file_that_others_may_change_is_copied_or_at_least_its_symbols() {
     use std::os::unix::fs::PermissionsExt;
