@@ -35,9 +35,10 @@ pub struct Jvm {
     socket: Socket,
     /// `/proc/PID`.
     pub dir: PathBuf,
-    /// Its name and version, and its counters, if it publishes them.
+    /// Its name and version, if it publishes them.
     pub version: Option<String>,
-    pub counters: Reading<Vec<u8>>,
+    /// The name under which it maps the file of its counters.
+    published: Option<Vec<u8>>,
 }
 
 /// Fields of `/proc/PID/status`.
@@ -124,8 +125,8 @@ impl Jvm {
             return Err(Refusal::Unsure);
         }
         let status = Status::parse(&read("status")?).ok_or(Refusal::Unread(Missing::Malformed))?;
-        let counters = hsperfdata::find(&maps).ok_or(Missing::Unsupported);
-        let counters = counters.and_then(|name| hsperfdata::read_file(dir.parent().unwrap_or(&dir), pid, name));
+        let published = hsperfdata::find(&maps).map(<[u8]>::to_vec);
+        let counters = counters(&dir, pid, published.as_deref());
         if !status.handles(Signal::QUIT) {
             return Err(Refusal::NoHandler);
         }
@@ -165,8 +166,17 @@ impl Jvm {
             socket,
             dir,
             version,
-            counters,
+            published,
         })
+    }
+
+    /// Reads the counters that it publishes.
+    ///
+    /// # Errors
+    /// It publishes none, or the reason why they cannot be read.
+    pub fn counters(&self) -> Reading<Vec<u8>> {
+        let pid = self.socket.pid.as_raw_pid().cast_unsigned();
+        counters(&self.dir, pid, self.published.as_deref())
     }
 
     /// Runs a diagnostic command, such as `GC.heap_info`, and returns its answer.
@@ -186,13 +196,18 @@ impl Jvm {
     }
 
     /// Records samples of allocated objects with the Flight Recorder, until `wait` returns. Returns the recording, which has those
-    /// that a collection left: if there was none meanwhile, it has none. `collects` lets the JVM collect garbage at the end.
+    /// that a collection left: if there was none meanwhile, it has none. If `collects` returns true at the end, the JVM collects garbage.
     ///
     /// The recording ends by itself a minute after `time`. Its file is in a directory of its own in `/tmp`, and is removed.
     ///
     /// # Errors
     /// The same as [`Self::ask`]. The settings are named as in JDK 17 and later.
-    pub fn record(&self, time: Duration, collects: bool, wait: impl FnOnce()) -> Result<Vec<u8>, Refusal> {
+    pub fn record(
+        &self,
+        time: Duration,
+        collects: impl FnOnce() -> bool,
+        wait: impl FnOnce(),
+    ) -> Result<Vec<u8>, Refusal> {
         const LIMIT: Duration = Duration::from_secs(60);
         let name = format!(
             "zmtop-{}-{}",
@@ -210,7 +225,7 @@ impl Jvm {
             ));
         }
         wait();
-        if collects {
+        if collects() {
             self.ask("GC.run", LIMIT)?;
         }
         self.socket
@@ -265,6 +280,10 @@ impl Jvm {
         }
         Ok(())
     }
+}
+
+fn counters(dir: &Path, pid: u32, name: Option<&[u8]>) -> Reading<Vec<u8>> {
+    hsperfdata::read_file(dir.parent().unwrap_or(dir), pid, name.ok_or(Missing::Unsupported)?)
 }
 
 fn read_recording(dir: &OwnedFd) -> Result<Vec<u8>, Refusal> {

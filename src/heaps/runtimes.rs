@@ -17,6 +17,7 @@ use super::{go, python};
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Objects, Part, Runtime};
 use crate::heap::{self, Memory, Placed, State, Unknown};
+use crate::model::snapshot::JvmHeap;
 use crate::proc::{files, hsperfdata};
 use crate::text::safe;
 use crate::units;
@@ -129,7 +130,7 @@ impl Door {
             ));
         }
         let Way::Java(jvm) = &self.way else { return None };
-        let pause = pause(used(jvm)?, accepted);
+        let pause = pause(published(jvm)?.used, accepted);
         (pause <= accepted.pause).then(|| {
             let collects = if accepted.collection { "collects garbage and " } else { "" };
             let pause = units::span(pause.max(Duration::from_millis(100)));
@@ -190,7 +191,25 @@ impl Door {
 }
 
 fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
-    match jvm.record(time, accepted.collection, wait) {
+    let mut refused = None;
+    let collects = || {
+        let heap = jvm
+            .ask("GC.heap_info", LIMIT)
+            .map(|answer| heap::java::heap_info(&answer));
+        let parts = heap.iter().flatten().map(|(part, _)| part);
+        refused = accepted
+            .collection
+            .then(|| too_long(used(jvm, parts), accepted))
+            .flatten();
+        accepted.collection && refused.is_none()
+    };
+    let recorded = jvm.record(time, collects, wait);
+    if let Some(why) = refused {
+        runtime
+            .remarks
+            .push(format!("It did not collect garbage at the end of the recording: {why}"));
+    }
+    match recorded {
         Ok(recording) => match heap::java::jfr::kept(&recording) {
             Some(kept) if kept.is_empty() => {
                 // With any other collector, JDK 25 has samples.
@@ -282,10 +301,23 @@ fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
     }
 }
 
-/// Returns the used bytes of the heap of a JVM, from the counters that it publishes.
-fn used(jvm: &Jvm) -> Option<u64> {
-    let counters = jvm.counters.as_deref().ok()?;
-    hsperfdata::parse(counters).ok().map(|heap| heap.used)
+/// Returns the heap of a JVM, from the counters that it publishes now.
+fn published(jvm: &Jvm) -> Option<JvmHeap> {
+    hsperfdata::parse(&jvm.counters().ok()?).ok()
+}
+
+/// Returns the used bytes of the heap of a JVM, by its counters or by its parts: the larger one, as either may be unknown.
+fn used<'p>(jvm: &Jvm, parts: impl Iterator<Item = &'p Part>) -> u64 {
+    let heap: u64 = parts.filter(|part| part.is_heap).map(|part| part.used).sum();
+    published(jvm).map_or(0, |heap| heap.used).max(heap)
+}
+
+/// Returns what a JVM with so many used bytes would do for longer than it may, as the end of a sentence and another sentence.
+fn too_long(used: u64, accepted: Accepted) -> Option<String> {
+    let pause = pause(used, accepted);
+    let seconds = pause.as_secs() + 1;
+    (pause > accepted.pause)
+        .then(|| format!("it would pause for up to {seconds} s. To accept that, use --pause {seconds}s."))
 }
 
 fn pause(used: u64, accepted: Accepted) -> Duration {
@@ -308,18 +340,8 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
             .push(format!("The JVM did not answer: {}.", safe(why.to_string().as_bytes())));
         return;
     }
-    let heap: u64 = info
-        .iter()
-        .flatten()
-        .filter(|part| part.is_heap)
-        .map(|part| part.used)
-        .sum();
-    let pause = pause(used(jvm).unwrap_or(heap), accepted);
-    if pause > accepted.pause {
-        let seconds = pause.as_secs() + 1;
-        runtime.remarks.push(format!(
-            "Its objects were not counted: it would pause for up to {seconds} s. To accept that, use --pause {seconds}s."
-        ));
+    if let Some(why) = too_long(used(jvm, info.iter().flatten()), accepted) {
+        runtime.remarks.push(format!("Its objects were not counted: {why}"));
     } else {
         let command = if accepted.collection {
             "GC.class_histogram"
@@ -350,7 +372,7 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
     }
     runtime.parts = info.unwrap_or_default();
     if runtime.parts.is_empty()
-        && let Ok(heap) = jvm.counters.as_deref().map_err(|why| *why).and_then(hsperfdata::parse)
+        && let Some(heap) = published(jvm)
     {
         // JDK 8 has no such command.
         runtime.parts.push(Part {

@@ -1,7 +1,8 @@
 //! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -9,9 +10,12 @@ use rustix::process::{Gid, Signal};
 use serde_json::Value;
 use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
-use zmtop::heap::runtimes::Objects;
+use zmtop::heap::kinds::Kind;
+use zmtop::heap::runtimes::{Objects, Runtime};
 use zmtop::heaps::java::{Status, safety, unpack};
+use zmtop::heaps::runtimes::Accepted;
 use zmtop::heaps::socket::{Refusal, Socket, within};
+use zmtop::heaps::{self, runtimes};
 
 use crate::proc::hsperfdata;
 use crate::support::pty::ZMTOP;
@@ -447,4 +451,67 @@ fn a_real_machine_stands_still_no_longer_than_is_allowed_and_gets_no_signal_that
         assert!(!is_counted || types.contains("200000"), "{types}");
         assert_eq!(machine.try_wait().unwrap(), None, "{option}");
     }
+}
+
+/// A program that keeps 100 MB more after it reads a line.
+const GROWS: &str = r#"
+class Grows {
+    static final byte[][] kept = new byte[100][];
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("ready");
+        System.in.read();
+        for (int n = 0; n < kept.length; n++) kept[n] = new byte[1 << 20];
+        System.out.println("grown");
+        System.in.read();
+    }
+}
+"#;
+
+#[test]
+fn a_machine_that_has_grown_is_not_paused_for_longer_than_is_allowed() {
+    if Command::new("javac").arg("-version").output().is_err() {
+        return cannot("no JDK is installed");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("Grows.java");
+    std::fs::write(&source, GROWS).unwrap();
+    assert!(Command::new("javac").arg(&source).status().unwrap().success());
+    let mut command = Command::new("java");
+    command
+        .args(["-Xmx256m", "-XX:+UseSerialGC", "-cp"])
+        .arg(dir.path())
+        .arg("Grows");
+    let mut machine = Owned(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(machine.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "ready");
+    let proc = Path::new("/proc");
+    let state = heaps::look(proc, machine.id(), Duration::from_secs(60)).unwrap();
+    let doors = runtimes::open(proc, &state);
+    let accepted = Accepted {
+        collection: false,
+        pause: Duration::from_millis(50),
+        inspector: false,
+    };
+    let look = || {
+        let mut found = doors.iter().map(|door| door.look(accepted));
+        found.find(|runtime| runtime.kind == Kind::Java).unwrap()
+    };
+    let before = look();
+    assert!(before.objects.is_some(), "{:?}", before.remarks);
+    machine.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(lines.next().unwrap(), "grown");
+    let mut after = look();
+    let has = |runtime: &Runtime, said: &str| runtime.remarks.iter().any(|remark| remark.contains(said));
+    assert!(has(&after, "were not counted: it would pause"), "{:?}", after.remarks);
+    // Nor does it collect garbage at the end of a recording.
+    let accepted = Accepted {
+        collection: true,
+        ..accepted
+    };
+    for door in &doors {
+        door.record(Duration::from_secs(1), accepted, || (), &mut after);
+    }
+    assert!(has(&after, "did not collect garbage"), "{:?}", after.remarks);
 }
