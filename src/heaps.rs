@@ -224,6 +224,27 @@ impl Memory for Files {
     }
 }
 
+/// The program that a process runs: its memory.
+pub struct Program(File);
+
+impl Program {
+    /// Finds the program that a process runs now.
+    ///
+    /// # Errors
+    /// The reason why its memory cannot be read.
+    pub fn of(proc: &Path, pid: u32) -> Reading<Self> {
+        let path = files::living(proc, pid).join("pagemap");
+        let pagemap = files::open(path.as_os_str().as_bytes()).map_err(files::reason)?;
+        Ok(Self(pagemap.into()))
+    }
+
+    /// Returns true until the process ends or executes a program, even if that is the same.
+    pub fn is_running(&self) -> bool {
+        // The file of memory that is gone is empty.
+        self.0.read_at(&mut [0; 8], 0).is_ok_and(|len| len > 0)
+    }
+}
+
 /// Returns true if so much of the memory of a process is in swap that its heap is not read without a request: a free chunk in swap
 /// would come back into RAM to be read.
 pub const fn is_swapped(memory: u64, swap: u64) -> bool {

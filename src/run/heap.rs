@@ -16,7 +16,7 @@ use crate::config::Env;
 use crate::heap::State;
 use crate::heap::runtimes::Runtime;
 use crate::heaps::runtimes::{Accepted, Door};
-use crate::heaps::{self, runtimes};
+use crate::heaps::{self, Program, runtimes};
 use crate::model::Missing;
 use crate::output::Format;
 use crate::output::heap::HeapReport;
@@ -94,6 +94,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     };
     let (time, code) = (time_of("--for", &args.time)?, time_of("--code", &args.code)?);
     let proc = Path::new("/proc");
+    let program = Program::of(proc, pid);
     let mut state = shown(pid, || heaps::look(proc, pid, LIMIT)).map_err(|why| refusal(pid, why))?;
     let doors = runtimes::open(proc, &state);
     for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
@@ -109,6 +110,9 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
         let again = shown(pid, || heaps::look(proc, pid, LIMIT)).map_err(|why| refusal(pid, why))?;
         let before = std::mem::replace(&mut state, again);
         state.runtimes = look();
+        if !program.is_ok_and(|program| program.is_running()) {
+            return Err(format!("{pid}: it has ended or executed another program").into());
+        }
         state.compare(&before, start.elapsed());
     }
     if let Some(time) = code {

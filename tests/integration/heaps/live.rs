@@ -8,9 +8,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use zmtop::heap::{Arena, State};
-use zmtop::heaps::look;
+use zmtop::heaps::{self, look};
 
 use crate::code::compile;
+use crate::support::Owned;
 use crate::support::pty::{ZMTOP, have};
 
 /// A program that allocates and frees in `argv[1]` threads, each of which has an arena. `argv[2]` is how: 0 mixed sizes, 1 small
@@ -301,4 +302,29 @@ fn nothing_is_written_into_a_program() {
             assert!(changed.is_empty(), "{changed:x?} {more:?}");
         }
     }
+}
+
+#[test]
+fn a_program_runs_until_its_process_ends_or_executes_one() {
+    let mut child = Command::new("sh")
+        .args(["-c", "read go; exec sh -c 'echo again; read go'"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map(Owned)
+        .unwrap();
+    let program = |child: &Owned| heaps::Program::of(Path::new("/proc"), child.id()).unwrap();
+    let first = program(&child);
+    assert!(first.is_running());
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let second = program(&child);
+    assert_eq!((first.is_running(), second.is_running()), (false, true), "{line}");
+    input.write_all(b"\n").unwrap();
+    child.wait().unwrap();
+    assert!(!second.is_running());
 }
