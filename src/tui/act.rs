@@ -23,7 +23,6 @@ pub use tunable::TunableQuestion;
 
 use crate::act::{MAX_PROCESSES, ProcessAction, Reply, RequestId, Tunable};
 use crate::config::Action;
-use crate::group::RowKey;
 use crate::history::mappings::MAX_ASKED;
 use crate::tui::app::App;
 use crate::tui::event::Effect;
@@ -37,12 +36,16 @@ pub(super) fn ask(app: &mut App, action: Action) -> Vec<Effect> {
             app.open_popup(choice);
             Vec::new()
         }
-        _ => open_dialog(app, action, false),
+        _ => open_dialog(app, action, Selection::new),
     }
 }
 
-/// Opens the dialog of an action on processes, with all below the selected one if `below`.
-fn open_dialog(app: &mut App, action: Action, below: bool) -> Vec<Effect> {
+/// Opens the dialog of an action on the processes that `select` returns, given how many are allowed.
+fn open_dialog(
+    app: &mut App,
+    action: Action,
+    select: impl FnOnce(&mut App, usize) -> Result<Selection, String>,
+) -> Vec<Effect> {
     let (title, lines, most) = match action {
         Action::Signal => (" Send a signal ", signal::LINES, MAX_PROCESSES),
         Action::HotCold => (" Hot and cold ", (0, 5), MAX_ASKED),
@@ -57,18 +60,8 @@ fn open_dialog(app: &mut App, action: Action, below: bool) -> Vec<Effect> {
         Action::NiceDown => Box::new(TunableQuestion::new(Tunable::Nice, -1)),
         _ => Box::new(TunableQuestion::new(Tunable::Nice, 0)),
     };
-    let selection = select(app, most, below);
+    let selection = select(app, most);
     open(app, title, lines, selection, question)
-}
-
-/// Returns the tagged or selected processes, `most` at most, and all below the selected one if `below`.
-fn select(app: &mut App, most: usize, below: bool) -> Result<Selection, String> {
-    if !below {
-        return Selection::new(app, most);
-    }
-    let selected = app.tables.current().selected.as_ref().and_then(RowKey::process);
-    let root = selected.ok_or("no process is selected")?;
-    Selection::tree(app, root, most)
 }
 
 /// Opens a dialog about processes, or shows why there are none to act on.

@@ -73,12 +73,12 @@ impl Selection {
         Ok(Self::of(app.requests.acts.next_request(), samples, group))
     }
 
-    /// Selects a process and all below it.
+    /// Selects a process, and all below it if `with_below`.
     ///
     /// # Errors
     /// It has ended, or they are more than `most`.
-    pub(super) fn tree(app: &mut App, root: Identity, most: usize) -> Result<Self, String> {
-        let below = app.below(root);
+    pub(super) fn tree(app: &mut App, root: Identity, with_below: bool, most: usize) -> Result<Self, String> {
+        let below = if with_below { app.below(root) } else { Vec::new() };
         let snapshot = app.engine.snapshot.as_ref().ok_or("no process is known yet")?;
         let first = snapshot.row(root).ok_or("that process has ended")?;
         let name = format!("{} {}", root.pid, text::safe_prefix(&first.facts.comm, 15));

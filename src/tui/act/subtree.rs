@@ -10,15 +10,17 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::open_dialog;
+use super::{Selection, open_dialog};
 use crate::config::Action;
+use crate::model::Identity;
 use crate::text;
 use crate::tui::app::{App, Response};
 use crate::tui::popup::Popup;
 use crate::tui::widgets::{ListState, draw_list};
 
-/// The words of the two entries, and the action.
+/// The process that it names, the words of the two entries, and the action.
 pub(super) struct SubtreeChoice {
+    id: Identity,
     entries: [String; 2],
     action: Action,
 }
@@ -32,7 +34,7 @@ impl SubtreeChoice {
         let comm = text::safe_prefix(&snapshot.row(id)?.facts.comm, 15);
         let below = app.below(id).len();
         let entries = [format!("{} {comm} alone", id.pid), format!("and {below} below")];
-        Some(Self { entries, action })
+        Some(Self { id, entries, action })
     }
 }
 
@@ -45,7 +47,9 @@ impl Popup for SubtreeChoice {
     }
 
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
-        let effects = open_dialog(app, self.action, at == 1);
+        let effects = open_dialog(app, self.action, |app, most| {
+            Selection::tree(app, self.id, at == 1, most)
+        });
         Response { effects, close: true }
     }
 

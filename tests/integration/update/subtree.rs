@@ -71,6 +71,36 @@ fn a_signal_to_a_folded_tree_asks_for_which() {
 }
 
 #[test]
+fn the_question_of_a_folded_tree_stays_with_its_process() {
+    let mut session = session(100);
+    session.keys("- F9");
+    // Another process is on its row, and is selected.
+    let mut first = family();
+    first[4].walk = Ok(walk(9000 * MIB, 0));
+    session.tick(1, first);
+    assert_eq!(session.selected(), Some(950));
+    session.keys("Enter");
+    assert_eq!(chosen(&session), [900]);
+    session.keys("Esc k");
+    for (key, entry) in [("F9", ""), ("F9", "Down"), ("i", ""), ("o", "Down")] {
+        session.tick(1, family());
+        while session.selected() != Some(900) {
+            session.keys("k");
+        }
+        session.keys(key);
+        assert!(session.picture().contains("900 bash alone"), "{}", session.picture());
+        let mut rest = family();
+        rest.remove(0);
+        session.tick(1, rest);
+        session.keys(&format!("{entry} Enter"));
+        assert!(session.app.modal.is_none(), "{key} {entry}: {}", session.picture());
+        let message = session.app.screen.message.as_ref().unwrap();
+        assert_eq!(message.text, "that process has ended", "{key} {entry}");
+        session.tick(1, family()).keys("g -");
+    }
+}
+
+#[test]
 fn a_subtree_is_tagged_with_one_key_and_all_that_match_with_another() {
     let mut session = session(100);
     session.keys("- c");
