@@ -92,7 +92,7 @@ pub trait Popup: Any {
     };
     /// Lines above the entries.
     const HEADING_LINES: u16 = 0;
-    /// The actions of the tables that close it and are then performed.
+    /// The actions of the tables that open another popup in its place, about the same process.
     const LEADS_TO: &'static [Action] = &[];
 
     /// Returns the preferred width, if it depends on the entries.
@@ -163,7 +163,7 @@ pub trait Text: Any {
     /// Columns of the labels at the left, 0 for none.
     const LABEL_WIDTH: u16 = 0;
     const HINTS: &'static [Hint] = READ;
-    /// The actions of the tables that close it and are then performed.
+    /// The actions of the tables that open another popup in its place, about the same process.
     const LEADS_TO: &'static [Action] = &[];
 
     /// Returns the title, if it depends on the subject of the text.

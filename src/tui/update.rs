@@ -192,7 +192,8 @@ fn act_on_digit(app: &mut App, digit: char) -> Vec<Effect> {
 fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     let refusal = app.fleet.as_ref().and_then(|_| fleet::refusal(action));
     let refusal = refusal.or_else(|| app.replay.as_ref().and_then(|_| replay::refusal(action)));
-    if let Some(why) = refusal.filter(|_| app.modal.is_none()) {
+    let leads = app.modal.as_ref().is_some_and(|modal| modal.leads_to(action));
+    if let Some(why) = refusal.filter(|_| leads || app.modal.is_none()) {
         app.screen.fail(why);
         return Vec::new();
     }
@@ -207,11 +208,8 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],
-        action if app.modal.as_ref().is_some_and(|modal| modal.leads_to(action)) => {
-            let mut effects: Vec<_> = app.close().into_iter().collect();
-            effects.extend(perform(app, action));
-            effects
-        }
+        // The modal is still open: the action is for the process that it is about.
+        action if leads => table::on_action(app, action),
         action if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
         action if replay::is_of_player(action) => control(app, action),
         Action::Pause if app.replay.is_some() => command(ReplayCommand::Pause),

@@ -67,8 +67,7 @@ pub trait Modal: Any {
         false
     }
 
-    /// Returns true if an action of the tables closes it and is then performed, such as one that opens another popup about the
-    /// same process.
+    /// Returns true if an action of the tables opens another popup about the same process in its place.
     fn leads_to(&self, _action: Action) -> bool {
         false
     }

@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::inquiry::{ABOUT_PROCESS, selected_process, title_of};
+use super::inquiry::{ABOUT_PROCESS, chosen_process, title_of};
 use super::{Popup, wrap};
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
@@ -27,13 +27,14 @@ use crate::{text, units};
 
 pub struct CallPathTree;
 
-/// Opens the popup, and measures the selected process until it is closed. If the process is sampled since it grows, shows that.
+/// Opens the popup, and measures the process of the open popup, else the selected one, until it is closed. If the process is
+/// sampled since it grows, shows that.
 pub(in crate::tui) fn open(app: &mut App) -> Vec<Effect> {
     if cfg!(not(feature = "code")) {
         app.screen.fail("this zmtop was built without call paths");
         return Vec::new();
     }
-    let Some((id, name)) = selected_process(app) else {
+    let Some((id, name)) = chosen_process(app) else {
         return Vec::new();
     };
     let paths = &mut app.data.call_paths;

@@ -10,6 +10,8 @@
 
 use std::borrow::Cow;
 
+use super::call_paths::CallPathTree;
+use super::mappings::MappingList;
 use super::{Text, TextLine, wrap};
 use crate::config::Action;
 use crate::group::GroupBy;
@@ -60,8 +62,27 @@ fn title(app: &App, title: &'static str) -> Cow<'static, str> {
     title_of(title, app.data.asked.as_ref().map(|asked| &*asked.name))
 }
 
-/// Returns the selected process and its name; if another kind of row is selected, shows a message.
-pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
+/// Returns the process that the open popup is about, and its name.
+fn subject(app: &App) -> Option<(Identity, String)> {
+    if let Some(opened) = app.popup::<MappingList>() {
+        return Some(opened.popup.subject());
+    }
+    if app.popup::<CallPathTree>().is_some() {
+        let paths = &app.data.call_paths;
+        return Some((paths.id?, paths.name.clone()));
+    }
+    let is_inquiry =
+        app.popup::<Environment>().is_some() || app.popup::<OpenFiles>().is_some() || app.popup::<Heap>().is_some();
+    let asked = app.data.asked.as_ref().filter(|_| is_inquiry)?;
+    Some((asked.id, asked.name.clone()))
+}
+
+/// Returns the process that the open popup is about, else the selected one, and its name; if another kind of row is selected,
+/// shows a message.
+pub(super) fn chosen_process(app: &mut App) -> Option<(Identity, String)> {
+    if let Some(subject) = subject(app) {
+        return Some(subject);
+    }
     let snapshot = app.engine.snapshot.as_ref();
     let sample = snapshot.and_then(|snapshot| app.selected_sample(snapshot));
     let named = sample.map(|sample| (sample.id, name_of(sample)));
@@ -77,11 +98,14 @@ pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
     named
 }
 
-/// Opens the popup about the selected process, and requests its data.
+/// Opens the popup about the process of the open popup, else about the selected one.
 pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
-    let Some((id, name)) = selected_process(app) else {
-        return Vec::new();
-    };
+    let chosen = chosen_process(app);
+    chosen.map_or_else(Vec::new, |of| open_about(app, inquiry, of))
+}
+
+/// Opens the popup about a process, and requests its data.
+pub(super) fn open_about(app: &mut App, inquiry: Inquiry, (id, name): (Identity, String)) -> Vec<Effect> {
     app.data.asked = Some(Asked {
         inquiry,
         id,

@@ -48,6 +48,12 @@ impl MappingList {
         }
     }
 
+    /// Returns the process and its name.
+    pub(super) fn subject(&self) -> (Identity, String) {
+        let name = self.name.clone();
+        (self.id, name.unwrap_or_else(|| self.id.pid.to_string()))
+    }
+
     fn table(app: &App, id: Identity) -> Option<(&Snapshot, MappingTable<'_>)> {
         let snapshot = app.engine.snapshot.as_deref()?;
         Some((snapshot, MappingTable::new(app, snapshot, snapshot.row(id)?)?))
@@ -93,7 +99,7 @@ impl Popup for MappingList {
             return Response::close();
         };
         if matches!(kind, MappingKind::Heap | MappingKind::Anon) {
-            let effects = inquiry::open(app, Inquiry::Heap);
+            let effects = inquiry::open_about(app, Inquiry::Heap, self.subject());
             return Response { effects, close: true };
         }
         if show_mappers(app, &name, Some(self.id)) {

@@ -2,7 +2,8 @@
 
 use zmtop::tui::{Effect, Event};
 
-use crate::support::session::Session;
+use crate::support::rows::{MIB, walk};
+use crate::support::session::{Session, busy};
 
 fn message(session: &Session) -> &str {
     session.app.screen.message.as_ref().map_or("", |message| &message.text)
@@ -137,4 +138,34 @@ fn a_popup_about_a_process_leads_to_another_about_it() {
     // Other keys of the table stay without effect.
     session.keys("t");
     assert!(session.picture().contains(" Heap "));
+}
+
+#[test]
+fn a_popup_about_a_process_leads_to_one_about_the_same_process_wherever_the_selection_is() {
+    // The selection stays on the first row, which becomes that of another process.
+    let mut moved = busy(12);
+    moved.last_mut().unwrap().walk = Ok(walk(9000 * MIB, 0));
+    let mut ended = busy(12);
+    ended.retain(|process| process.id.pid != 900);
+    for (keys, processes) in [
+        ("e l", &moved),
+        ("e J", &moved),
+        ("J O", &moved),
+        ("O l", &moved),
+        ("l e", &ended),
+        ("O e", &ended),
+        ("Enter m l", &ended),
+        ("Enter m O", &ended),
+    ] {
+        let mut session = Session::new(120, 40);
+        session.minute();
+        assert_eq!(session.selected(), Some(900));
+        let (first, then) = keys.rsplit_once(' ').unwrap();
+        session.keys(first).tick(1, processes.clone());
+        assert_ne!(session.selected(), Some(900), "{keys}");
+        session.keys(then);
+        let picture = session.picture();
+        assert!(picture.contains(" of 900 python3 "), "{keys}: {picture}");
+        assert!(!picture.contains(" Mappings "), "{keys}: {picture}");
+    }
 }
