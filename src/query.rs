@@ -125,6 +125,7 @@ impl<'a> RowSource<'a> {
         if let Some(subtree) = subtree.filter(|_| folded) {
             let sums = Row::of_totals(subtree, self.snapshot);
             (row.memory, row.counted_rss, row.is_counted) = (sums.memory, sums.counted_rss, false);
+            (row.counted_anon, row.counted_swap) = (sums.counted_anon, sums.counted_swap);
             row.hidden_rss = subtree.hidden_beside();
             (row.error, row.change, row.held) = (sums.error, sums.change, None);
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::account::headroom;
 use crate::columns::{AppliesTo, Column, Label, Needs, Priority, Row, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filter, Filterable, TextField};
-use crate::group::{Change, Group, GroupBy, GroupNames};
+use crate::group::{Change, Group, GroupBy, GroupNames, Totals};
 use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
@@ -42,11 +42,7 @@ const REFERENCED: Needs = Needs::MEMORY.and(Needs::REFERENCED);
 /// All columns, in the order of the column chooser.
 pub static COLUMNS: &[Entry] = &[
     // The memory of a process, and how it changes.
-    Entry::bytes("pss", "PSS", |r| match (r.counted_rss, r.memory) {
-        (Some(rss), _) => Value::AtMost(rss),
-        (None, Ok(memory)) if r.hidden_rss > 0 => Value::Within(memory.pss, memory.pss.saturating_add(r.hidden_rss)),
-        (None, memory) => Value::bytes(memory.map(|m| m.pss)),
-    })
+    Entry::bytes("pss", "PSS", own_pss)
         .help(
             "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
              all processes counts every page once. If it cannot be read, RSS is shown as an upper bound, with ≤; in a \
@@ -66,13 +62,7 @@ pub static COLUMNS: &[Entry] = &[
         )
         .additive(true)
         .needs(OVER_TIME),
-    Entry::bytes("swap", "SWAP", |r| {
-        let hidden = r.sample.filter(|_| r.memory.is_err());
-        match hidden.and_then(|sample| sample.counted.swap()) {
-            Some(bytes) => Value::Bytes(bytes),
-            None => after_pss(r, |m| Ok(m.swap)),
-        }
-    })
+    Entry::bytes("swap", "SWAP", |r| swap(r, r.memory, r.counted_swap))
         .help(
             "Swapped-out memory, including shared memory, not divided among sharers. Kernel: Swap in smaps_rollup; if that \
              cannot be read, VmSwap in status, which excludes shared memory.",
@@ -95,13 +85,16 @@ pub static COLUMNS: &[Entry] = &[
              Private_Dirty of smaps_rollup.",
         )
         .metric("zmtop_uss_bytes"),
-    Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
-        (Some(rss), _) => Value::Bytes(rss),
-        // The kernel counts it for every process, readable or not.
-        (None, Some(sum)) if !r.snapshot.is_partial() => {
-            Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss)))
+    Entry::bytes("rss", "RSS", |r| {
+        let sums = r.totals.filter(|_| r.sample.is_none());
+        match (r.counted_rss, sums.map_or(r.hidden_rss, |sums| sums.counted_rss)) {
+            (Some(rss), _) => Value::Bytes(rss),
+            // The kernel counts it for every process, readable or not.
+            (None, hidden @ 1..) if !r.snapshot.is_partial() => {
+                Value::bytes(r.memory.map(|m| m.rss.saturating_add(hidden)))
+            }
+            (None, _) => after_pss(r, |m| Ok(m.rss)),
         }
-        (None, _) => after_pss(r, |m| Ok(m.rss)),
     })
         .help(
             "Resident set size: all resident pages; shared pages count fully in each process. Kernel: Rss in \
@@ -171,14 +164,24 @@ pub static COLUMNS: &[Entry] = &[
          other processes that share its memory, change. The error of USS may be twice as large. For a sum, the sum of \
          its members' bounds.",
     ),
-    Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
+    Entry::bytes("tree_pss", "ΣPSS", |r| match subtree(r) {
+        Some(tree) => pss(tree.memory.as_ref().map_err(|e| *e), tree.counted_rss),
+        None => own_pss(r),
+    })
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")
         .priority(Priority::Highest),
-    Entry::bytes("tree_swap", "ΣSWAP", |r| subtree(r, |m| Ok(m.swap)))
+    Entry::bytes("tree_swap", "ΣSWAP", |r| match subtree(r) {
+        Some(tree) => swap(r, tree.memory.as_ref().map_err(|e| *e), tree.counted_swap),
+        None => swap(r, r.memory, r.counted_swap),
+    })
         .help("Swap of the process and all its descendants (tree view; elsewhere its own swap)."),
-    Entry::bytes("pss_anon", "ANON", |r| match r.counted_anon {
-        Some(anon) => Value::AtMost(anon),
-        None => memory(r, |m| m.pss_anon),
+    Entry::bytes("pss_anon", "ANON", |r| {
+        let hidden = r.totals.filter(|_| r.hidden_rss > 0).and_then(|sums| sums.counted_anon);
+        match (r.counted_anon, r.memory.and_then(|m| m.pss_anon), hidden) {
+            (Some(anon), ..) => Value::AtMost(anon),
+            (None, Ok(known), Some(hidden @ 1..)) => Value::Within(known, known.saturating_add(hidden)),
+            (None, known, _) => Value::bytes(known),
+        }
     })
     .help(
         "The anonymous part of PSS: heap, stack, private writes. If it cannot be read, the same part of RSS is shown \
@@ -975,11 +978,30 @@ fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     memory(row, get)
 }
 
-/// Returns a figure of the whole subtree; outside of a tree, of the process.
-fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
-    match row.totals {
-        Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
-        None => memory(row, get),
+/// Returns the sums of the whole subtree of a process in a tree.
+fn subtree<'a>(row: &Row<'a>) -> Option<&'a Totals> {
+    row.totals.filter(|_| row.sample.is_some())
+}
+
+/// Returns PSS, with the RSS of what could not be read as a bound.
+fn pss<'a>(memory: Reading<&Memory>, counted_rss: u64) -> Value<'a> {
+    match (memory, counted_rss) {
+        (memory, 0) => Value::bytes(memory.map(|m| m.pss)),
+        (Ok(memory), hidden) => Value::Within(memory.pss, memory.pss.saturating_add(hidden)),
+        (Err(_), rss) => Value::AtMost(rss),
+    }
+}
+
+fn own_pss<'a>(row: &Row<'a>) -> Value<'a> {
+    pss(row.memory, row.counted_rss.unwrap_or(row.hidden_rss))
+}
+
+/// Returns swap, with `VmSwap` of what could not be read; pending if only PSS of a large fleet has arrived yet.
+fn swap<'a>(row: &Row<'a>, memory: Reading<&Memory>, counted: Option<u64>) -> Value<'a> {
+    match counted {
+        _ if row.snapshot.is_partial() => Value::Missing(Missing::Pending),
+        Some(hidden) => Value::Bytes(memory.map_or(0, |m| m.swap).saturating_add(hidden)),
+        None => Value::bytes(memory.map(|m| m.swap)),
     }
 }
 

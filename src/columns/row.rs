@@ -31,6 +31,8 @@ pub struct Row<'a> {
     pub hidden_rss: u64,
     /// Resident anonymous memory by the same counters, if the memory is hidden.
     pub counted_anon: Option<u64>,
+    /// Swap by the same counters, of the process or of the members whose memory is hidden.
+    pub counted_swap: Option<u64>,
     /// True if the changes, the footprint and the judgement are based on that RSS.
     pub is_counted: bool,
     /// Bound on the error of its PSS and `SwapPss`, in bytes.
@@ -63,6 +65,7 @@ impl<'a> Row<'a> {
             counted_rss: sample.counted_rss().filter(|_| sample.shares_mm.is_none()),
             hidden_rss: 0,
             counted_anon: sample.counted_anon().filter(|_| sample.shares_mm.is_none()),
+            counted_swap: sample.counted_swap().filter(|_| sample.shares_mm.is_none()),
             is_counted: sample.memory().is_err() && history.is_some_and(RowHistory::shows_counted),
             error: sample.walk.map_or(0, |walk| walk.error),
             change: history.map(RowHistory::change),
@@ -100,6 +103,7 @@ impl<'a> Row<'a> {
             counted_rss: Some(totals.counted_rss).filter(|rss| *rss > 0 && totals.memory.is_err()),
             hidden_rss: 0,
             counted_anon: totals.counted_anon.filter(|_| totals.memory.is_err()),
+            counted_swap: totals.counted_swap,
             is_counted: false,
             error: totals.error,
             change: Some(&totals.change),

@@ -74,6 +74,8 @@ pub struct Totals {
     pub counted_rss: u64,
     /// Their resident anonymous memory; `None` if unknown for all of them.
     pub counted_anon: Option<u64>,
+    /// Their swap by the same counters; `None` if unknown for all of them.
+    pub counted_swap: Option<u64>,
     /// The change of `counted_rss`.
     pub counted_change: Option<i64>,
     /// True if some process's memory is hidden, so the sums are too small.
@@ -94,6 +96,7 @@ impl Default for Totals {
             error: 0,
             counted_rss: 0,
             counted_anon: None,
+            counted_swap: None,
             counted_change: None,
             partial: false,
             change: Change::default(),
@@ -113,13 +116,17 @@ impl Totals {
             error: sample.walk.map_or(0, |walk| walk.error),
             counted_rss: sample.counted_rss().unwrap_or(0),
             counted_anon: sample.counted_anon(),
+            counted_swap: sample.counted_swap(),
             counted_change: sample.counted_rss().and(change.pss),
             partial: sample.walk.is_err_and(Missing::hides_memory),
             // A change of RSS must not be added to a sum of PSS.
             change: if sample.memory().is_ok() {
                 change
             } else {
-                change.without_memory()
+                Change {
+                    swap: sample.counted_swap().and(change.swap),
+                    ..change.without_memory()
+                }
             },
             threads: sample.stat.threads,
             cpu_ticks: sample.stat.cpu_ticks,
@@ -208,6 +215,7 @@ impl Totals {
         self.error = self.error.saturating_add(other.error);
         self.counted_rss = self.counted_rss.saturating_add(other.counted_rss);
         self.counted_anon = sum(self.counted_anon, other.counted_anon, u64::saturating_add);
+        self.counted_swap = sum(self.counted_swap, other.counted_swap, u64::saturating_add);
         self.counted_change = sum(self.counted_change, other.counted_change, i64::saturating_add);
         self.count += other.count;
         self.partial |= other.partial;

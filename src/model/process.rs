@@ -358,6 +358,12 @@ impl ProcessSample {
         self.counted_rss().and(self.counted.anon())
     }
 
+    /// Returns `VmSwap` of `status`, in bytes, if the process's memory is hidden.
+    pub fn counted_swap(&self) -> Option<u64> {
+        let is_hidden = self.walk.is_err_and(Missing::hides_memory);
+        self.counted.swap().filter(|_| is_hidden)
+    }
+
     /// Returns true if not even its `stat` could be read.
     pub const fn is_unseen(&self) -> bool {
         self.stat.state == Stat::UNKNOWN_STATE

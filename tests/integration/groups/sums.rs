@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use zmtop::columns::{Row, SortKey, Value, find};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy, Totals};
-use zmtop::model::{Identity, Missing, ProcessSample, Replaced, Stat};
+use zmtop::model::{Counted, Identity, Missing, ProcessSample, Replaced, Stat};
 
 use super::{bytes, groups, placed, program};
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
@@ -244,15 +244,26 @@ fn the_pss_of_a_group_includes_the_hidden_members_as_a_bound() {
     ];
     rows[1].walk = Err(Missing::Denied);
     rows[1].stat.rss = 5000 * MIB;
+    rows[1].counted = Counted::new(Some(4000 * MIB), Some(700 * MIB));
     let mut snap = snapshot(Duration::ZERO, rows);
     snap.system.mem_total = Ok(10_000 * MIB);
     let made = groups(&snap, GroupBy::Command);
     let rows: Vec<Row<'_>> = made.iter().map(|group| Row::of_group(group, None, &snap)).collect();
     let value = |at: usize, column| (find(column).unwrap().get().value)(&rows[at]);
-    let keys = [0, 1].map(|at| value(at, "pss").sort_key());
-    assert_eq!(keys, [5010, 10].map(|mib| SortKey::Number((mib * MIB) as f64)));
-    // Filters and data have what is known.
-    assert_eq!(value(0, "pss").number(), Some((10 * MIB) as f64));
+    for (column, most, known) in [
+        ("pss", 5010, 10),
+        ("pss_anon", 4010, 10),
+        // The kernel counts these for every process.
+        ("rss", 5010, 5010),
+        ("swap", 700, 700),
+    ] {
+        let keys = [0, 1].map(|at| value(at, column).sort_key());
+        let others = if column == "swap" { 0 } else { 10 };
+        let expected = [most, others].map(|mib| SortKey::Number((mib * MIB) as f64));
+        assert_eq!(keys, expected, "{column}");
+        // Filters and data have what is known.
+        assert_eq!(value(0, column).number(), Some((known * MIB) as f64), "{column}");
+    }
     assert!(matches!(value(0, "mem"), Value::ShareWithin(known, most) if known < 0.002 && most > 0.5));
     assert!(matches!(value(1, "pss"), Value::Bytes(_)));
 }

@@ -2,7 +2,7 @@
 
 use zmtop::model::{Counted, Missing, ProcessSample, Stat};
 
-use crate::support::rows::{MIB, process, with_facts, with_pss};
+use crate::support::rows::{MIB, process, walk, with_facts, with_pss};
 use crate::support::session::Session;
 
 /// A process whose memory may not be read, of so much RSS and swap.
@@ -239,4 +239,21 @@ fn what_many_share_does_not_hide_who_has_much() {
     session.tick(1, vec![process(900, 1, "/usr/bin/python3 own.py")]);
     session.tick(1, rows());
     assert_eq!(session.pids()[0], 400, "{}", session.picture());
+}
+
+#[test]
+fn the_sum_of_swap_includes_what_may_not_be_read() {
+    let rows = |mib: u32| {
+        let mut own = process(900, 1, "/usr/bin/python3 own.py");
+        own.walk = Ok(walk(40 * MIB, 4 * MIB));
+        vec![hidden(700, "/usr/sbin/mysqld", 2048 * MIB, Some(mib << 10)), own]
+    };
+    let mut session = Session::new(120, 30);
+    session.tick(1, rows(500)).tick(1, rows(520));
+    for (line, swap) in [("mysqld", " 520M "), ("own.py", " 4.0M "), ("Σ", " 524M ")] {
+        assert!(session.line(line).contains(swap), "{}", session.picture());
+    }
+    for line in ["mysqld", "Σ"] {
+        assert!(session.line(line).contains("+20.0M"), "{}", session.picture());
+    }
 }

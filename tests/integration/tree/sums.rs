@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{OrderKey, Row, SortKey, order};
+use zmtop::columns::{OrderKey, Row, SortKey, Value, find, order};
+use zmtop::group::tree::Forest;
 use zmtop::group::{Change, Totals};
-use zmtop::model::{Memory, Missing, Walk};
+use zmtop::model::{Counted, Memory, Missing, Walk};
+use zmtop::query::RowSource;
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -202,4 +204,51 @@ fn one_of_each_address_space() {
     assert_eq!(pids(&rows), [1, 3, 5]);
     // The one that the others go by is not among them.
     assert_eq!(pids(&rows[1..]), [2, 3, 5]);
+}
+
+#[test]
+fn a_subtree_with_hidden_processes_has_bounds() {
+    let mut rows = [(1, 0), (2, 1), (3, 2)].map(|(pid, ppid)| process(pid, ppid, "x"));
+    rows[1].walk = Ok(walk(200 * MIB, 5 * MIB));
+    for (at, rss, anon, swap) in [(0, 8, 2, 3), (2, 100, 50, 1)] {
+        rows[at].walk = Err(Missing::Denied);
+        rows[at].stat.rss = rss * MIB;
+        rows[at].counted = Counted::new(Some(anon * MIB), Some(swap * MIB));
+    }
+    let snap = snapshot(Duration::from_secs(1), rows.to_vec());
+    let subtrees = Forest::new(snap.rows()).subtrees(snap.rows(), |_| None);
+    let source = RowSource::new(&snap, None);
+    for (at, folded, column, expected) in [
+        (0, true, "pss", Value::Within(200, 308)),
+        (0, true, "pss_anon", Value::Within(200, 252)),
+        (0, true, "rss", Value::Bytes(308)),
+        (0, true, "swap", Value::Bytes(9)),
+        (0, true, "tree_pss", Value::Within(200, 308)),
+        (0, true, "tree_swap", Value::Bytes(9)),
+        (0, false, "pss", Value::AtMost(8)),
+        (0, false, "pss_anon", Value::AtMost(2)),
+        (0, false, "rss", Value::Bytes(8)),
+        (0, false, "swap", Value::Bytes(3)),
+        (0, false, "tree_pss", Value::Within(200, 308)),
+        (0, false, "tree_swap", Value::Bytes(9)),
+        (1, true, "pss_anon", Value::Within(200, 250)),
+        (1, false, "pss_anon", Value::Bytes(200)),
+        (1, false, "tree_swap", Value::Bytes(6)),
+        (2, false, "tree_pss", Value::AtMost(100)),
+        (2, false, "tree_swap", Value::Bytes(1)),
+    ] {
+        let expected = match expected {
+            Value::Within(known, most) => Value::Within(known * MIB, most * MIB),
+            Value::AtMost(most) => Value::AtMost(most * MIB),
+            Value::Bytes(bytes) => Value::Bytes(bytes * MIB),
+            other => other,
+        };
+        let row = source.process_in_tree(&snap.rows()[at], subtrees.get(at), folded);
+        let value = (find(column).unwrap().get().value)(&row);
+        assert_eq!(
+            format!("{value:?}"),
+            format!("{expected:?}"),
+            "{column} of {at}, folded: {folded}"
+        );
+    }
 }
