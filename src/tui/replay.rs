@@ -58,8 +58,10 @@ pub struct Timeline {
 impl Timeline {
     /// Returns the times of the first and the last snapshot; `None` if there is none.
     pub fn span(&self) -> Option<(SystemTime, SystemTime)> {
-        let last = self.groups.iter().map(|group| group.to).max()?;
-        Some((self.groups.first()?.from, last))
+        // A damaged group without a whole line has no times.
+        let mut known = self.groups.iter().filter(|group| group.snapshots > 0);
+        let last = known.clone().map(|group| group.to).max()?;
+        Some((known.next()?.from, last))
     }
 }
 

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use zmtop::model::Snapshot;
 use zmtop::record::{ChangeWriter, GroupWriter, HEADER, Incident, IncidentKind};
 use zmtop::source::{Recording, Source};
+use zmtop::tui::replay::Timeline;
 
 use super::made::{HOSTILE, hostile, small};
 use super::record::assert_same;
@@ -450,6 +451,27 @@ fn a_directory_is_all_recordings_in_it() {
     fs::write(folder.path().join("notes.txt"), "else").unwrap();
     let (read, faults) = read(Source::open(folder.path()).unwrap());
     assert_eq!(seconds(&read), (100..112).collect::<Vec<_>>(), "{faults:?}");
+}
+
+#[test]
+fn a_file_without_a_whole_line_has_no_part_in_the_time_line() {
+    let groups = groups();
+    let open = GroupWriter::default().push(&groups[0][0], &[]).unwrap();
+    let folder = scratch();
+    fs::write(folder.path().join("cut.zmrec"), &open[..open.len() - 5]).unwrap();
+    let whole = folder.path().join("whole.zmrec");
+    for (files, span) in [(1, None), (2, Some((groups[1][0].time, groups[2][3].time)))] {
+        if files == 2 {
+            fs::write(&whole, written(&groups[1..], &[])).unwrap();
+        }
+        let recording = Recording::open(folder.path()).unwrap();
+        assert_eq!(recording.groups()[0].snapshots, 0, "the cut one comes first");
+        let timeline = Timeline {
+            groups: recording.groups().to_vec(),
+            incidents: Vec::new(),
+        };
+        assert_eq!(timeline.span(), span);
+    }
 }
 
 #[test]
