@@ -7,8 +7,9 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::columns::{COLUMNS, ColumnId, MenuColumn};
+use crate::columns::{COLUMNS, ColumnId, MenuColumn, Row, cell, layout};
 use crate::config::{Action, Context};
+use crate::group::Totals;
 use crate::model::ProcessSample;
 use crate::order;
 use crate::text::{self, Align, fit};
@@ -16,7 +17,6 @@ use crate::tui::app::{App, Hint, Page, Response};
 use crate::tui::popup::{Popup, TYPE};
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::{ListState, draw_list};
-use crate::units::bytes;
 
 // The column chooser: every column in which the rows have values, the chosen ones first and in their order.
 //
@@ -209,30 +209,40 @@ impl Popup for SortMenu {
 // │ alice                 12 procs      1.3G │
 // └──────────────────────────────────────────┘
 
-/// The users of the last snapshot: name (raw), number of processes, and the sum of the PSS that could be read. The first entry
-/// of the picker is everyone.
-pub struct UserPicker(Vec<(Arc<[u8]>, usize, u64)>);
+/// Terminal columns of the sum of a user.
+const PSS_WIDTH: usize = 9;
+
+/// The users of the last snapshot: name (raw), number of processes, and the sum of their PSS as the column shows it. The first
+/// entry of the picker is everyone.
+pub struct UserPicker(Vec<(Arc<[u8]>, usize, String)>);
 
 impl UserPicker {
     pub fn new(app: &App) -> Self {
-        let mut by_name: HashMap<_, (usize, u64)> = HashMap::new();
+        let mut by_name: HashMap<_, Vec<&ProcessSample>> = HashMap::new();
         let is_listed = |row: &&ProcessSample| app.query.kernel_threads || !row.stat.is_kernel_thread();
-        let rows = app.engine.snapshot.iter().flat_map(|s| s.rows());
-        for sample in rows.filter(is_listed) {
+        let Some(snapshot) = &app.engine.snapshot else {
+            return Self(Vec::new());
+        };
+        for sample in snapshot.rows().iter().filter(is_listed) {
             if let Ok(name) = &sample.facts.user {
-                let (processes, pss) = by_name.entry(name).or_default();
-                *processes += 1;
-                *pss += sample.memory().map_or(0, |m| m.pss);
+                by_name.entry(name).or_default().push(sample);
             }
         }
-        let users = by_name
-            .into_iter()
-            .map(|(name, (count, pss))| (Arc::clone(name), count, pss));
-        let mut users: Vec<_> = users.collect();
-        order::sort_by(&mut users, |(a, _, pss_a), (b, _, pss_b)| {
-            pss_b.cmp(pss_a).then_with(|| a.cmp(b))
+        let pss = layout::PSS.get();
+        let users = by_name.into_iter().map(|(name, samples)| {
+            let totals = Totals::of(samples, |_| None);
+            let row = Row {
+                hidden_rss: totals.hidden_beside(),
+                ..Row::of_totals(&totals, snapshot)
+            };
+            let shown = cell(&(pss.value)(&row), app.screen.units, PSS_WIDTH).text;
+            (pss.order_key(&row), (Arc::clone(name), totals.count, shown))
         });
-        Self(users)
+        let mut users: Vec<_> = users.collect();
+        order::sort_by(&mut users, |(key_a, (a, ..)), (key_b, (b, ..))| {
+            key_a.compare(key_b, true).then_with(|| a.cmp(b))
+        });
+        Self(users.into_iter().map(|(_, user)| user).collect())
     }
 }
 
@@ -269,8 +279,7 @@ impl Popup for UserPicker {
                 return (" everyone".into(), theme.popup);
             };
             let name = fit(&text::safe_prefix(name, 16), 16, Align::Left);
-            let pss = bytes(*pss, app.screen.units);
-            (format!(" {name} {processes:>6} procs {pss:>9}"), theme.popup)
+            (format!(" {name} {processes:>6} procs {pss:>PSS_WIDTH$}"), theme.popup)
         });
     }
 }

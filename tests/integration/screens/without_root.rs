@@ -242,6 +242,28 @@ fn what_many_share_does_not_hide_who_has_much() {
 }
 
 #[test]
+fn the_menu_of_users_has_bounds_and_counts_an_address_space_once() {
+    let mut session = session(120, 30);
+    let mut rows = session.app.engine.snapshot.as_ref().unwrap().rows().to_vec();
+    let own = rows.last().unwrap().clone();
+    let shared = own.id;
+    let mut twin = own;
+    (twin.id.pid, twin.shares_mm) = (901, Some(shared));
+    rows.push(twin);
+    session.tick(1, rows).keys("u");
+    let picture = session.picture();
+    let users: Vec<Vec<&str>> = picture
+        .lines()
+        .filter(|line| line.contains(" procs "))
+        .map(|line| line.split('│').nth(1).unwrap().split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        users,
+        [["root", "3", "procs", "≤2.1G"], ["alice", "2", "procs", "40.0M"]]
+    );
+}
+
+#[test]
 fn the_sum_of_swap_includes_what_may_not_be_read() {
     let rows = |mib: u32| {
         let mut own = process(900, 1, "/usr/bin/python3 own.py");
