@@ -198,7 +198,8 @@ impl TableOptions {
         let all = (self.percent_of? as f64).max(1.0);
         let (bytes, sign) = match value {
             Value::Bytes(n @ 1..) => (*n as f64, ""),
-            Value::Within(_, n @ 1..) => (*n as f64, "≤"),
+            Value::AtMost(n @ 1..) | Value::Within(_, n @ 1..) => (*n as f64, "≤"),
+            Value::AtLeast(n @ 1..) => (*n as f64, "≥"),
             Value::Delta(n @ 1.., _) => (*n as f64, "+"),
             Value::Delta(n @ ..=-1, _) => (*n as f64, ""),
             _ => return None,

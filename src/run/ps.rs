@@ -925,6 +925,10 @@ fn print_total(out: &mut dyn Write, plan: &Plan<'_>, rows: &Rows<'_>) -> io::Res
     }
     match (plan.settings.ui.sort.get().value)(&rows.total()) {
         Value::Bytes(sum) => writeln!(out, "{}", units::bytes(sum, plan.options.style.units)),
+        Value::AtLeast(sum) => {
+            complain("partial: the sum is at least this");
+            writeln!(out, "{}", units::bytes(sum, plan.options.style.units))
+        }
         // The sum of no rows is 0, unless some could not be read.
         _ if partial.is_none() => writeln!(out, "0"),
         _ => writeln!(out, "-"),

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, Needs, Unit};
@@ -9,7 +10,7 @@ use zmtop::config::Env;
 use zmtop::config::state::history_path;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
-use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::model::{Held, HeldKind, HeldObject, Missing, ProcessSample, Snapshot};
 use zmtop::output::json;
 use zmtop::record::{Record, pack_history};
 use zmtop::run::past::{MAX_GAP, Past};
@@ -308,5 +309,41 @@ fn a_long_command_is_whole_in_data() {
         let (_, out, err) = said(&tree, &format!("pid:8 --format {format}"));
         assert!(out.contains(&format!("long {words}")), "{err}");
         assert!(!out.contains('…'));
+    }
+}
+
+#[test]
+fn a_sum_that_is_a_lower_bound_is_printed_and_said_to_be_one() {
+    let held = |pid, held| ProcessSample {
+        held: Some(Arc::new(held)),
+        ..process(pid, 1, "/usr/bin/server")
+    };
+    let cache = HeldObject {
+        kind: HeldKind::Memfd,
+        name: b"/memfd:cache"[..].into(),
+        bytes: Ok(500 * MIB),
+        vram: 0,
+        holders: 1,
+        fds: 1,
+    };
+    let file = tempfile::Builder::new().suffix(".ndjson").tempfile().unwrap();
+    for (other, err) in [
+        (Ok(Held::default()), ""),
+        (Err(Missing::Denied), "zmtop: partial: the sum is at least this\n"),
+    ] {
+        let rows = vec![held(7, Ok(Held::new(vec![cache.clone()]))), held(8, other)];
+        let mut line = Vec::new();
+        json::line(&mut line, &Record::new(&snapshot(Duration::from_secs(9), rows))).unwrap();
+        std::fs::write(file.path(), line).unwrap();
+        let mut command = Command::new(ZMTOP);
+        command.args(["ps", "--total-only", "--sort", "held", "--from"]);
+        let done = command
+            .arg(file.path())
+            .env_clear()
+            .env("HOME", "/nonexistent")
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stderr), err);
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "524288000\n");
     }
 }

@@ -1,12 +1,13 @@
 //! The one-shot table of processes.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, ColumnId, find};
 use zmtop::filter::Filter;
 use zmtop::history::History;
-use zmtop::model::Missing;
+use zmtop::model::{Held, HeldKind, HeldObject, Missing};
 use zmtop::output::table::{TableOptions, columns_of_one_snapshot, write};
 use zmtop::query::{Query, Rows};
 use zmtop::text::width;
@@ -252,4 +253,31 @@ fn a_closed_pipe_is_reported() {
     let rows = Rows::select(&last, None, &Query::new(&filter));
     let error = write(&mut Closed, &rows, &TableOptions::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn a_bound_that_is_a_share_of_the_ram_is_still_a_bound() {
+    let mut rows = machine();
+    rows[2].stat.rss = 512 * MIB;
+    let cache = HeldObject {
+        kind: HeldKind::Memfd,
+        name: b"/memfd:cache"[..].into(),
+        bytes: Ok(1024 * MIB),
+        vram: 0,
+        holders: 1,
+        fds: 1,
+    };
+    let unknown = HeldObject {
+        kind: HeldKind::Bpf,
+        bytes: Err(Missing::Malformed),
+        ..cache.clone()
+    };
+    rows[3].held = Some(Arc::new(Ok(Held::new(vec![cache, unknown]))));
+    let text = table(rows, "pid:812,27213", |_, o| {
+        o.percent_of = Some(4096 * MIB);
+        o.totals = false;
+        o.columns = ids(&["pid", "pss", "held"]);
+    });
+    let cells: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(cells[1..], [["27213", "50.00%", "≥25.00%"], ["812", "≤12.50%", "-"]]);
 }
