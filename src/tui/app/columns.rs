@@ -296,7 +296,9 @@ impl App {
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let verdict = |row| Some(self.row(snapshot?, row)?.trend?.verdict);
         let width = |verdict| match verdict {
-            Verdict::Leaking | Verdict::Growing | Verdict::Hoarding | Verdict::Shrinking => column.width,
+            // Its word is the longest.
+            Verdict::Hoarding => column.width + 1,
+            Verdict::Leaking | Verdict::Growing | Verdict::Shrinking => column.width,
             Verdict::Warming => WITHOUT_PACE,
             Verdict::Steady if !self.is_narrow() => WITHOUT_PACE - 1,
             Verdict::Steady | Verdict::Unknown => 0,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use zmtop::group::RowKey;
 use zmtop::history::suspects::Suspect;
 use zmtop::model::mapping::{Mapping, MappingName};
+use zmtop::model::snapshot::MallocHeap;
 use zmtop::model::{CgroupFigures, Missing, ProcessSample};
 use zmtop::trend::Verdict;
 use zmtop::tui::Event;
@@ -206,6 +207,29 @@ fn what_grew_for_minutes_leaves_the_list_when_it_ends() {
     assert!(listed(1200, 1260), "it grew for a quarter of an hour");
     assert!(!listed(1200, 1200 + 3700), "an hour ago");
     assert!(listed(1900, 1960), "it was called a leak");
+}
+
+#[test]
+fn a_hoard_has_room_for_its_pace() {
+    for (width, height) in [(80, 24), (120, 40)] {
+        let mut session = Session::new(width, height);
+        for second in (0..45 * 60).step_by(5) {
+            let hoarded = second * MIB / 4;
+            let mut api = with_pss(7, "/usr/bin/api", 200 * MIB + hoarded);
+            api.data = Ok(300 * MIB + hoarded);
+            let id = api.id;
+            session.tick_with(5, vec![api], |snap| {
+                let heap = MallocHeap {
+                    at: snap.monotonic,
+                    free: 100 * MIB + hoarded,
+                    kept: 100 * MIB + hoarded,
+                };
+                snap.heaps = Arc::new([(id, heap)].into());
+            });
+        }
+        let row = session.line("7 root");
+        assert!(row.contains("◇ hoard 15.") && row.contains("M/min "), "{}", session.picture());
+    }
 }
 
 #[test]
