@@ -228,7 +228,11 @@ fn a_hoard_has_room_for_its_pace() {
             });
         }
         let row = session.line("7 root");
-        assert!(row.contains("◇ hoard 15.") && row.contains("M/min "), "{}", session.picture());
+        assert!(
+            row.contains("◇ hoard 15.") && row.contains("M/min "),
+            "{}",
+            session.picture()
+        );
     }
 }
 
