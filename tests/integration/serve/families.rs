@@ -331,7 +331,7 @@ fn names_that_look_alike_are_one_series_at_most() {
         let mut sample = sized(pid, "x", 5);
         sample.facts = Arc::new(zmtop::model::Facts {
             comm: name.into(),
-            cmdline: Ok([&name[..], b"\0"].concat().into()),
+            cmdline: Ok([name, b"\0"].concat().into()),
             ..(*sample.facts).clone()
         });
         sample
@@ -435,13 +435,13 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
 #[test]
 fn a_program_called_like_the_rest_has_a_series_of_its_own() {
     let mut exported = Exported::new(10);
-    let name = b"(others) (name)";
+    let name = &b"(others) (name)"[..];
     let rows = || {
         vec![
             sized(1, "/bin/(others)", 9),
             sized(2, "/bin/a", 1),
             with_facts(sized(3, "x", 10), |facts| {
-                (facts.comm, facts.cmdline) = (name.into(), Ok([&name[..], b"\0"].concat().into()));
+                (facts.comm, facts.cmdline) = (name.into(), Ok([name, b"\0"].concat().into()));
             }),
         ]
     };
