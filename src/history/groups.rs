@@ -194,7 +194,8 @@ impl Index {
 pub(super) struct GroupHistories {
     /// In the order of [`GroupBy::OF_PROCESSES`].
     indexes: [Index; GroupBy::OF_PROCESSES.len()],
-    groups: Vec<Option<GroupHistory>>,
+    /// Boxed, so that free numbers need little memory.
+    groups: Vec<Option<Box<GroupHistory>>>,
     /// By group number. Apart from `groups`, as they are written for every process and should stay in the cache.
     sums: Vec<GroupSums>,
     free: Vec<u32>,
@@ -401,7 +402,7 @@ impl GroupHistories {
         let (row, members, past) = past.map_or_else(Default::default, |past| (past.row, past.members, past.number));
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
-        self.groups[number as usize] = Some(GroupHistory {
+        self.groups[number as usize] = Some(Box::new(GroupHistory {
             by,
             name,
             row,
@@ -413,7 +414,7 @@ impl GroupHistories {
             counted: [0; 2],
             is_held: false,
             started_at: None,
-        });
+        }));
         number
     }
 
@@ -533,8 +534,7 @@ impl GroupHistories {
     /// Removes all groups without members; returns the bytes freed.
     pub(super) fn drop_empty(&mut self) -> usize {
         let numbers = (0..).zip(&self.groups);
-        let is_empty = |group: &GroupHistory| group.empty_since.is_some();
-        let empty = numbers.filter(|(_, group)| group.as_ref().is_some_and(is_empty));
+        let empty = numbers.filter(|(_, group)| group.as_ref().is_some_and(|group| group.empty_since.is_some()));
         let empty: Vec<_> = empty.map(|(number, _)| number).collect();
         empty.into_iter().map(|number| self.remove(number)).sum()
     }
@@ -650,9 +650,8 @@ impl GroupHistories {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let groups = self.groups.iter().flatten().map(GroupHistory::bytes);
-        // A free slot takes as much as the inline part of a group.
-        let slots = (self.groups.capacity() - self.len()) * size_of::<Option<GroupHistory>>();
+        let groups = self.groups.iter().flatten().map(|group| group.bytes());
+        let slots = self.groups.capacity() * size_of::<Option<Box<GroupHistory>>>();
         groups.sum::<usize>() + slots + self.sums.capacity() * size_of::<GroupSums>()
     }
 }

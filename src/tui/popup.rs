@@ -36,6 +36,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::config::theme::Theme;
 use crate::config::{Action, Context};
+use crate::model::Identity;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::widgets::{ListState, TextInput, draw_line, draw_text, line, movement};
@@ -105,6 +106,11 @@ pub trait Popup: Any {
         Self::TITLE.into()
     }
 
+    /// Returns the process that it is about, and its name, safe to print.
+    fn subject(&self, _app: &App) -> Option<(Identity, String)> {
+        None
+    }
+
     /// Returns the index of the entry that a digit leads to.
     fn place_of_digit(&self, _app: &App, _digit: char) -> Option<usize> {
         None
@@ -171,6 +177,11 @@ pub trait Text: Any {
         Self::TITLE.into()
     }
 
+    /// Returns the process that it is about, and its name, safe to print.
+    fn subject(_app: &App) -> Option<(Identity, String)> {
+        None
+    }
+
     /// Returns every line. `width` is the width inside the frame.
     fn lines(app: &App, width: usize) -> Vec<TextLine>;
 
@@ -192,6 +203,10 @@ impl<T: Text> Popup for T {
 
     fn title(&self, app: &App) -> Cow<'static, str> {
         T::title(app)
+    }
+
+    fn subject(&self, app: &App) -> Option<(Identity, String)> {
+        T::subject(app)
     }
 
     fn texts(&self, app: &App) -> Vec<String> {
@@ -552,6 +567,10 @@ impl<P: Popup> Modal for Opened<P> {
 
     fn is_about_rows(&self) -> bool {
         self.popup.is_about_rows()
+    }
+
+    fn subject(&self, app: &App) -> Option<(Identity, String)> {
+        self.popup.subject(app)
     }
 
     fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {

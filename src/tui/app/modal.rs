@@ -12,6 +12,7 @@ use ratatui::layout::Position;
 
 use super::App;
 use crate::config::{Action, Context};
+use crate::model::Identity;
 use crate::tui::event::{DIGIT_PAUSE, Effect};
 
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,11 @@ pub trait Modal: Any {
     /// Returns true if an action of the tables opens another popup about the same process in its place.
     fn leads_to(&self, _action: Action) -> bool {
         false
+    }
+
+    /// Returns the process that it is about, and its name, safe to print.
+    fn subject(&self, _app: &App) -> Option<(Identity, String)> {
+        None
     }
 
     /// Returns true if a key closes it and then does what it does without it.

@@ -20,6 +20,7 @@ use super::inquiry::{ABOUT_PROCESS, chosen_process, title_of};
 use super::{Popup, wrap};
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
+use crate::model::Identity;
 use crate::tui::app::{App, CallPathView, Hint, Response};
 use crate::tui::event::Effect;
 use crate::tui::widgets::{ListState, draw_line, line, select_row};
@@ -153,6 +154,11 @@ impl Popup for CallPathTree {
 
     fn title(&self, app: &App) -> Cow<'static, str> {
         title_of(Self::TITLE, Some(&app.data.call_paths.name))
+    }
+
+    fn subject(&self, app: &App) -> Option<(Identity, String)> {
+        let paths = &app.data.call_paths;
+        Some((paths.id?, paths.name.clone()))
     }
 
     fn texts(&self, app: &App) -> Vec<String> {

@@ -10,8 +10,6 @@
 
 use std::borrow::Cow;
 
-use super::call_paths::CallPathTree;
-use super::mappings::MappingList;
 use super::{Text, TextLine, wrap};
 use crate::config::Action;
 use crate::group::GroupBy;
@@ -62,26 +60,17 @@ fn title(app: &App, title: &'static str) -> Cow<'static, str> {
     title_of(title, app.data.asked.as_ref().map(|asked| &*asked.name))
 }
 
-/// Returns the process that the open popup is about, and its name.
-fn subject(app: &App) -> Option<(Identity, String)> {
-    if let Some(opened) = app.popup::<MappingList>() {
-        return Some(opened.popup.subject());
-    }
-    if app.popup::<CallPathTree>().is_some() {
-        let paths = &app.data.call_paths;
-        return Some((paths.id?, paths.name.clone()));
-    }
-    let is_inquiry =
-        app.popup::<Environment>().is_some() || app.popup::<OpenFiles>().is_some() || app.popup::<Heap>().is_some();
-    let asked = app.data.asked.as_ref().filter(|_| is_inquiry)?;
-    Some((asked.id, asked.name.clone()))
+/// Returns the process that was asked about, and its name.
+fn asked(app: &App) -> Option<(Identity, String)> {
+    app.data.asked.as_ref().map(|asked| (asked.id, asked.name.clone()))
 }
 
 /// Returns the process that the open popup is about, else the selected one, and its name; if another kind of row is selected,
 /// shows a message.
 pub(super) fn chosen_process(app: &mut App) -> Option<(Identity, String)> {
-    if let Some(subject) = subject(app) {
-        return Some(subject);
+    let subject = app.modal.as_ref().and_then(|modal| modal.subject(app));
+    if subject.is_some() {
+        return subject;
     }
     let snapshot = app.engine.snapshot.as_ref();
     let sample = snapshot.and_then(|snapshot| app.selected_sample(snapshot));
@@ -198,6 +187,10 @@ impl Text for Environment {
         title(app, Self::TITLE)
     }
 
+    fn subject(app: &App) -> Option<(Identity, String)> {
+        asked(app)
+    }
+
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
     }
@@ -214,6 +207,10 @@ impl Text for OpenFiles {
         title(app, Self::TITLE)
     }
 
+    fn subject(app: &App) -> Option<(Identity, String)> {
+        asked(app)
+    }
+
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
     }
@@ -228,6 +225,10 @@ impl Text for Heap {
 
     fn title(app: &App) -> Cow<'static, str> {
         title(app, Self::TITLE)
+    }
+
+    fn subject(app: &App) -> Option<(Identity, String)> {
+        asked(app)
     }
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {

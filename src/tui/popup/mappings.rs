@@ -49,7 +49,7 @@ impl MappingList {
     }
 
     /// Returns the process and its name.
-    pub(super) fn subject(&self) -> (Identity, String) {
+    fn process(&self) -> (Identity, String) {
         let name = self.name.clone();
         (self.id, name.unwrap_or_else(|| self.id.pid.to_string()))
     }
@@ -69,6 +69,10 @@ impl Popup for MappingList {
 
     fn title(&self, _app: &App) -> Cow<'static, str> {
         inquiry::title_of(Self::TITLE, self.name.as_deref())
+    }
+
+    fn subject(&self, _app: &App) -> Option<(Identity, String)> {
+        Some(self.process())
     }
 
     fn texts(&self, app: &App) -> Vec<String> {
@@ -99,7 +103,7 @@ impl Popup for MappingList {
             return Response::close();
         };
         if matches!(kind, MappingKind::Heap | MappingKind::Anon) {
-            let effects = inquiry::open_about(app, Inquiry::Heap, self.subject());
+            let effects = inquiry::open_about(app, Inquiry::Heap, self.process());
             return Response { effects, close: true };
         }
         if show_mappers(app, &name, Some(self.id)) {
