@@ -379,8 +379,8 @@ const MIN_SAMPLES: u64 = 10;
 const MAX_BEYOND_GROWTH: u64 = 16 << 20;
 
 impl KeptBy {
-    /// Returns the path of a measurement; `None` if too little was sampled, if nothing is kept, or if what is kept is mostly no
-    /// growth, such as the pages that a process copies after a fork.
+    /// Returns the path of a measurement; `None` if too little was sampled, if nothing is kept, or if it is
+    /// [mostly no growth](Measured::keeps_mostly_old).
     pub fn of(measured: &Measured) -> Option<Self> {
         let stacks = &measured.stacks;
         let Tree { nodes } = stacks.tree(Order::Callers);
@@ -388,9 +388,7 @@ impl KeptBy {
         if total.kept == 0 || total.samples < MIN_SAMPLES {
             return None;
         }
-        if let Some((growth, beyond)) = measured.kept_beyond_growth()
-            && beyond > growth + MAX_BEYOND_GROWTH
-        {
+        if measured.keeps_mostly_old() {
             return None;
         }
         let (mut frames, mut at) = (Vec::new(), &nodes[0]);
@@ -686,6 +684,12 @@ impl Measured {
         let growth = self.growth?.max(0).cast_unsigned();
         let kept = self.stacks.total().kept.saturating_sub(self.counts.kept_by_forked);
         Some((growth, kept.saturating_sub(growth)))
+    }
+
+    /// Returns true if what is kept is mostly no growth, such as the pages that a process copies after a fork.
+    pub fn keeps_mostly_old(&self) -> bool {
+        let known = self.kept_beyond_growth();
+        known.is_some_and(|(growth, beyond)| beyond > growth + MAX_BEYOND_GROWTH)
     }
 
     /// Returns the limits of the result, as sentences without a full stop.

@@ -371,11 +371,16 @@ impl History {
 
     /// Adds the code that keeps the memory of a process.
     pub fn set_kept_by(&mut self, id: Identity, found: Arc<KeptBy>) {
-        self.kept_by.retain(|(of, _)| *of != id);
+        self.forget_kept_by(id);
         if self.kept_by.len() == MAX_KEPT_BY {
             self.kept_by.remove(0);
         }
         self.kept_by.push((id, found));
+    }
+
+    /// Removes the code that keeps the memory of a process, after a measurement that does not show it.
+    pub fn forget_kept_by(&mut self, id: Identity) {
+        self.kept_by.retain(|(of, _)| *of != id);
     }
 
     /// Returns the code that keeps the memory of a process, if that was measured.

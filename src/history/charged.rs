@@ -253,17 +253,15 @@ impl Charged {
         })
     }
 
-    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now` to the `most` that it had at
-    /// a kill; `None` if the cgroup is not known.
-    pub(super) fn growth_to(&self, path: &[u8], now: Duration, span: Duration, most: u64) -> Option<u64> {
+    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`; `None` if the cgroup is not
+    /// known. What it had just before counts, too: the memory of a process that was killed is gone.
+    pub(super) fn growth_of_all(&self, path: &[u8], now: Duration, span: Duration) -> Option<u64> {
         let values = self.values(path, now, span);
-        let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
-        // After the kill, its memory is free.
-        let (last, highest) = recent
-            .enumerate()
-            .max_by_key(|(place, value)| (value.total(), *place))?;
+        let is_recent = |(place, value): &(usize, &Value)| *place < 2 || now.saturating_sub(value.at) <= GONE;
+        let recent = values.iter().enumerate().take_while(is_recent);
+        let (last, highest) = recent.max_by_key(|(place, value)| (value.total(), *place))?;
         let least = values[last..].iter().map(Value::total).min()?;
-        Some(highest.total().max(most).saturating_sub(least))
+        Some(highest.total().saturating_sub(least))
     }
 }
 

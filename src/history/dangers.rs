@@ -17,7 +17,7 @@ use crate::account::headroom::{Room, address_space_left, digests, lazily_freed_i
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, RowKey};
 use crate::history::charged::KINDS;
-use crate::history::most::{LimitOf, fullest, most, most_of};
+use crate::history::most::{LimitOf, fullest, most};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -675,7 +675,7 @@ impl History {
     ) -> Option<(RowKey, f64)> {
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| grown / span.as_secs_f64();
-        let pace = |row: &RowHistory| pace_of(row.taken_over(span));
+        let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
         let stopping = self.danger_watch.limits.get(limit);
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
@@ -699,7 +699,7 @@ impl History {
                 let own = sample.memory().map_or(u64::MAX, own);
                 pace_of(row.newest_taken().min(own) as f64)
             } else {
-                pace(row)
+                pace_of(row.taken_over(span))
             };
             Some((sample.id, pace))
         });
@@ -726,9 +726,9 @@ impl History {
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let enough = forecast.pace * MOST;
-        let most = most_of(each, whole(GroupBy::Command), enough);
+        let most = self.most_of(each, whole(GroupBy::Command), enough);
         let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
-        let most = most_of(most.into_iter(), whole(GroupBy::User), enough);
+        let most = self.most_of(most.into_iter(), whole(GroupBy::User), enough);
         let part = match limit {
             Limit::Machine => self.growing_part(span, pace_of),
             Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
@@ -737,7 +737,7 @@ impl History {
             }
             Limit::AddressSpace(_) => None,
         };
-        let most = most_of(most.into_iter(), part.into_iter(), enough);
+        let most = self.most_of(most.into_iter(), part.into_iter(), enough);
         most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
     }
 

@@ -16,7 +16,7 @@ use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::History;
 use crate::history::charged::{Charged, KINDS, UNEXPLAINED};
 use crate::history::dangers::MACHINE;
-use crate::history::most::{LimitOf, ROOT, most, most_of};
+use crate::history::most::{LimitOf, ROOT, most};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, DaemonKill, KillCause, OomKill, OomVictim, forget_kills};
@@ -379,6 +379,8 @@ struct EndedProcess {
     at: Duration,
     victim: KnownVictim,
     growth: [f64; 2],
+    /// Its RSS in bytes, not divided by sharers.
+    rss: u64,
     /// The size of its facts, unless the history remembers them anyway.
     bytes: usize,
 }
@@ -514,6 +516,7 @@ impl KillWatch {
                 footprint,
             },
             growth: growth(&process.row, process.started_at, now),
+            rss: process.row.newest_rss(),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
@@ -835,8 +838,13 @@ impl History {
         };
         let ended = self.kill_watch.ended.iter().rev();
         let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
+        // The log has its RSS at the kill. What was not seen before is new.
+        let with_unseen = |seen: u64, growth: [f64; 2]| {
+            let unseen = victim.rss.saturating_sub(seen);
+            growth.map(|bytes| bytes.max(0.0) + unseen as f64)
+        };
         if let Some(ended) = ended.next() {
-            return (Some(ended.victim.clone()), ended.growth);
+            return (Some(ended.victim.clone()), with_unseen(ended.rss, ended.growth));
         }
         // It may take a while to die.
         let mut rows = snapshot.rows().iter().filter(|row| is_it(row.id, &row.facts));
@@ -850,7 +858,8 @@ impl History {
             facts: Arc::clone(&process.facts),
             footprint: process.row.newest_footprint(),
         };
-        (Some(known), self.growth_of(row.id, snapshot.monotonic))
+        let growth = self.growth_of(row.id, snapshot.monotonic);
+        (Some(known), with_unseen(process.row.newest_rss(), growth))
     }
 
     fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
@@ -863,10 +872,7 @@ impl History {
         let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
         for (id, bytes) in processes {
             let name = match by {
-                GroupBy::User => self
-                    .processes
-                    .get(id)
-                    .and_then(|process| process.facts.owner_name().ok().cloned()),
+                GroupBy::User => self.owner_name(*id).cloned(),
                 _ => self.command(*id),
             };
             if let Some(name) = name {
@@ -898,7 +904,9 @@ impl History {
         let size = victim.limit.as_ref().and_then(|limit| limit.size);
         let size = size.or(snapshot.system.mem_total.ok()).unwrap_or(0) as f64;
         let path = self.charged_path(victim, kill);
-        let grown = path.and_then(|path| self.growth_at_kill(snapshot, victim, path, span));
+        let charged = self.charged();
+        let grown = path.and_then(|path| charged.growth_of_all(path, snapshot.monotonic, GROWTH_SPANS[span]));
+        let grown = grown.map(|bytes| bytes as f64);
         let explains = |found: &Option<(RowKey, f64)>, share: f64| {
             let bytes = found.as_ref().map_or(0.0, |(_, bytes)| *bytes).max(own_growth[span]);
             grown.is_some_and(|grown| bytes >= grown * share)
@@ -952,17 +960,6 @@ impl History {
         }
     }
 
-    /// Returns the growth of the memory of a cgroup until the kill, in bytes; `None` if it is unknown. The usage in the log may include swap.
-    fn growth_at_kill(&self, snapshot: &Snapshot, victim: &OomVictim, path: &[u8], span: usize) -> Option<f64> {
-        let usage = victim.limit.as_ref().and_then(|limit| limit.usage);
-        let has_swap = snapshot.cgroups.get(path).is_none_or(|figures| figures.swap != Ok(0));
-        let usage = usage.filter(|_| !has_swap).unwrap_or(0);
-        let grown = self
-            .charged()
-            .growth_to(path, snapshot.monotonic, GROWTH_SPANS[span], usage);
-        grown.map(|bytes| bytes as f64)
-    }
-
     /// Returns the process, the program, the user or the memory in no process that grew most over one of the spans. `others` are the processes
     /// below the limit with their growth, `path` is the cgroup whose limit was reached, and `grown` is all of its growth.
     fn grown_most(
@@ -975,7 +972,7 @@ impl History {
         span: usize,
     ) -> Option<(RowKey, f64)> {
         // The processes of a program may be in several cgroups.
-        let change = |row: &RowHistory| row.taken_over(GROWTH_SPANS[span]);
+        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
         let whole = |by| {
             let is_named = |(key, _): &(RowKey, f64)| {
                 !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
@@ -985,12 +982,14 @@ impl History {
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
         let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
-        let found = most_of(processes, whole(GroupBy::Command), enough);
+        let found = self.most_of(processes, whole(GroupBy::Command), enough);
         let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
-        let found = most_of(found.into_iter(), whole(GroupBy::User), enough).into_iter();
+        let found = self
+            .most_of(found.into_iter(), whole(GroupBy::User), enough)
+            .into_iter();
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        let found = most_of(found, parts, enough);
+        let found = self.most_of(found, parts, enough);
         let in_none = path.map_or([0; KINDS.len()], |path| {
             self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });

@@ -9,8 +9,8 @@ use crate::history::{History, RowHistory};
 use crate::model::unit::owned_path;
 use crate::model::{Identity, Reading};
 
-/// A program is named instead of one process if it has this many times as much.
-const PROGRAM_FACTOR: f64 = 1.5;
+/// A program, a user or a kind of memory is named instead of one process if it has this many times as much.
+const WHOLE_FACTOR: f64 = 1.5;
 /// Minimum share of the growth of a program that one user must have to be named instead.
 const NEARLY_ALL: f64 = 0.75;
 
@@ -61,22 +61,6 @@ pub(super) fn most<K>(rows: impl Iterator<Item = (K, f64)>) -> Option<(K, f64)> 
     rows.reduce(|found, row| if row.1 > found.1 { row } else { found })
 }
 
-/// Returns the process with the highest value, or the program with the highest sum if that is far higher, or is higher and the process has
-/// not `enough`.
-pub(super) fn most_of(
-    processes: impl Iterator<Item = (RowKey, f64)>,
-    programs: impl Iterator<Item = (RowKey, f64)>,
-    enough: f64,
-) -> Option<(RowKey, f64)> {
-    match (most(processes), most(programs)) {
-        (Some((_, one)), Some((key, all))) if all > one * if one < enough { 1.0 } else { PROGRAM_FACTOR } => {
-            Some((key, all))
-        }
-        (None, program) => program,
-        (process, _) => process,
-    }
-}
-
 /// Returns the cgroups with the highest values, `most` at most, and `of_owner` of each [owner](owned_path): a user may have any number.
 pub(super) fn fullest<'a>(
     all: impl Iterator<Item = (&'a Arc<[u8]>, f64)>,
@@ -98,6 +82,44 @@ pub(super) fn fullest<'a>(
 }
 
 impl History {
+    /// Returns the process with the highest value, or the program, the user or the kind of memory with the highest sum if that is far higher, or
+    /// if it is higher, does not contain the process, and the process has not `enough`.
+    pub(super) fn most_of(
+        &self,
+        processes: impl Iterator<Item = (RowKey, f64)>,
+        wholes: impl Iterator<Item = (RowKey, f64)>,
+        enough: f64,
+    ) -> Option<(RowKey, f64)> {
+        match (most(processes), most(wholes)) {
+            (Some((one, bytes)), Some((whole, all))) => {
+                let is_enough = bytes >= enough || self.is_part(&one, &whole);
+                let factor = if is_enough { WHOLE_FACTOR } else { 1.0 };
+                Some(if all > bytes * factor {
+                    (whole, all)
+                } else {
+                    (one, bytes)
+                })
+            }
+            (process, whole) => process.or(whole),
+        }
+    }
+
+    /// Returns true if a process is of that program or user, or a program may be of that user.
+    fn is_part(&self, one: &RowKey, whole: &RowKey) -> bool {
+        let (RowKey::Process(id), RowKey::Group(key)) = (one, whole) else {
+            return matches!((one, whole), (RowKey::Group(_), RowKey::Group(_)));
+        };
+        match key.by {
+            GroupBy::User => self.owner_name(*id) == key.name.as_ref(),
+            _ => self.command(*id) == key.name,
+        }
+    }
+
+    /// Returns the name of the owner of a process, if it is known.
+    pub(super) fn owner_name(&self, id: Identity) -> Option<&Arc<[u8]>> {
+        self.processes.get(&id)?.facts.owner_name().ok()
+    }
+
     /// Returns the user instead of a program if several users run it and nearly all of its growth is in processes of one of them: anyone
     /// can run a program of that name. `processes` are those whose growth counts.
     pub(super) fn user_or(&self, key: RowKey, processes: &[(Identity, f64)]) -> RowKey {
@@ -110,11 +132,7 @@ impl History {
         };
         let mut users: BTreeMap<&Arc<[u8]>, f64> = BTreeMap::new();
         for (id, grown) in processes {
-            let user = self
-                .processes
-                .get(id)
-                .and_then(|process| process.facts.owner_name().ok());
-            if let Some(user) = user
+            if let Some(user) = self.owner_name(*id)
                 && self.command(*id).is_some_and(|name| name == *program)
             {
                 *users.entry(user).or_default() += grown.max(0.0);

@@ -397,24 +397,33 @@ impl RowHistory {
         self.footprint.newest().map_or(0, |(_, bytes)| bytes)
     }
 
-    /// Returns the newest footprint without pages of files, which the kernel can reclaim, in bytes; all of it if they are not known.
+    /// Returns the newest footprint of a process without pages of files, which the kernel can reclaim, in bytes; all of it if they are not
+    /// known.
     pub(super) fn newest_taken(&self) -> u64 {
-        self.without_files(self.newest_footprint() as f64, |held| held.1 as f64) as u64
+        self.without_files(self.newest_footprint() as f64, |held| held as f64) as u64
     }
 
-    /// Returns the growth of the footprint over `span`, without that of pages of files, in bytes. If other processes no longer map them, the
-    /// PSS of the last one rises, but nothing was taken.
+    /// Returns the growth of the footprint of a process over `span`, without that of pages of files, in bytes. If other processes no longer map
+    /// them, the PSS of the last one rises, but nothing was taken.
     pub(super) fn taken_over(&self, span: Duration) -> f64 {
         let held = self.view_of(&self.held);
         self.without_files(self.footprint().change_over(span), |_| held.change_over(span))
     }
 
-    /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed and free in the heap now, of which the past
-    /// is not known.
-    fn without_files(&self, footprint: f64, held: impl FnOnce((Duration, u64)) -> f64) -> f64 {
+    /// Returns the newest RSS in bytes, not divided by sharers; the footprint if it is unknown.
+    pub(super) fn newest_rss(&self) -> u64 {
+        let resident = self.known.map(|known| known.resident.saturating_sub(known.swap));
+        resident
+            .filter(|bytes| *bytes > 0)
+            .unwrap_or_else(|| self.newest_footprint())
+    }
+
+    /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed now, of which the past is not known. Returns the
+    /// measure of the footprint if the verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
+    fn without_files(&self, footprint: f64, held: impl FnOnce(u64) -> f64) -> f64 {
         match self.held.newest().zip(self.known) {
-            Some((newest, known)) if newest.1 > 0 => {
-                footprint.min(held(newest) + (known.lazy.bytes() + known.free.bytes()) as f64)
+            Some(((_, newest), known)) if newest > 0 && self.judged == Judged::Held && !self.is_counted => {
+                footprint.min(held(newest) + known.lazy.bytes() as f64)
             }
             _ => footprint,
         }

@@ -62,17 +62,19 @@ pub(super) fn choose(
     let mut order: Vec<_> = (0..groups.len()).filter(|at| worth[*at].is_eligible).collect();
     let rank = |at: &usize| (Reverse((growing.contains(at), worth[*at].footprint)), &groups[*at].key);
     order::sort_by(&mut order, |a, b| rank(a).cmp(&rank(b)));
+    // Names that are equal once cut would be one series. Each of them has a suffix, so that none changes with the sizes.
+    let named: Vec<Box<str>> = groups.iter().map(|group| name_of(group.key.label())).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for name in &named {
+        *counts.entry(name).or_default() += 1;
+    }
     let mut taken = HashSet::from([OTHERS.into()]);
     let mut others: Vec<_> = (0..groups.len()).filter(|at| !worth[*at].is_eligible).collect();
     let mut shown = Vec::new();
     for at in order {
         let group = &groups[at];
-        let mut name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
-        if *name == *OTHERS {
-            name = format!("{OTHERS} (name)").into();
-        }
-        // Two names that are equal once cut would be one series. The suffix of a name stays the same.
-        if taken.contains(&name) {
+        let mut name = named[at].clone();
+        if counts[&*name] > 1 {
             let digest = BuildHasherDefault::<DefaultHasher>::new().hash_one(group.key.label());
             name = format!("{name} ({digest:016x})").into();
         }
@@ -84,6 +86,14 @@ pub(super) fn choose(
     }
     *before = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
     Chosen { shown, others }
+}
+
+/// Returns the name of a group as the value of a label.
+fn name_of(label: &[u8]) -> Box<str> {
+    match &*safe_prefix(label, LONGEST) {
+        OTHERS => format!("{OTHERS} (name)").into(),
+        name => name.into(),
+    }
 }
 
 /// The order in which groups get series of their own.

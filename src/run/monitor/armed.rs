@@ -94,8 +94,10 @@ impl Armed {
                 over.store(true, Ordering::Release);
                 return false;
             };
-            if let Some(kept_by) = KeptBy::of(&measured) {
-                shared.lock().history.set_kept_by(id, Arc::new(kept_by));
+            match KeptBy::of(&measured) {
+                Some(kept_by) => shared.lock().history.set_kept_by(id, Arc::new(kept_by)),
+                None if measured.keeps_mostly_old() => shared.lock().history.forget_kept_by(id),
+                None => {}
             }
             // Waits while the screen is stuck, and ends with it.
             send.send(Input::Event(Event::Armed(id, Arc::new(measured)))).is_ok()

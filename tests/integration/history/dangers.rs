@@ -6,6 +6,7 @@ use std::time::Duration;
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{AccountingInputs, MemoryMount};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot, SystemSample};
 use zmtop::units::Units;
@@ -1004,4 +1005,39 @@ fn a_process_whose_share_of_a_file_rises_takes_no_memory() {
     };
     let text = in_shop(rows, |second| limited_to(1100, 30 + 10 * second));
     assert!(text.contains(": 11 +600M/min"), "{text}");
+}
+
+#[test]
+fn a_process_is_named_rather_than_its_user_if_little_else_of_that_user_grows() {
+    let rows = |second: u64| {
+        let daemons = (0..10).map(|n| holding(20 + n, &format!("daemon{n}"), "/shop/d", 10 + second / 20));
+        let leaker = holding(10, "leaker", "/shop/m", 20 + 9 * second);
+        [leaker].into_iter().chain(daemons).collect()
+    };
+    let text = in_shop(rows, |second| limited_to(1500, 120 + 20 * second));
+    assert!(text.contains(": 10 +540M/min"), "{text}");
+}
+
+#[test]
+fn a_virtual_machine_whose_live_set_is_judged_takes_what_its_footprint_grows_by() {
+    let rows = |second: u64| vec![holding(10, "java", "/shop/m", 100 + 10 * second)];
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..60_u64 {
+        let mut snap = machine(second, 20_000, rows(second));
+        // Before the first collection of the old generation, the live set is not known.
+        let heap = JvmHeap {
+            used: 100 << 30,
+            capacity: 100 << 30,
+            old: Ok(100 << 30),
+            live: Err(Missing::Unsupported),
+            old_max: Ok(100 << 30),
+            collections: 1,
+            old_collections: 0,
+        };
+        snap.jvms = Arc::new([(snap.rows()[0].id, Ok(heap))].into());
+        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), limited_to(1100, 110 + 10 * second))].into());
+        history.push(&snap);
+    }
+    let pids: Vec<_> = history.dangers().iter().map(pid).collect();
+    assert_eq!(pids, [Some(10)]);
 }

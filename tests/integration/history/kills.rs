@@ -256,7 +256,7 @@ fn memory_in_no_process_is_named_if_it_filled_the_cgroup() {
 
 #[test]
 fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
-    const ALONE: &str = "and it had 40.0M of it";
+    const ALONE: &str = "and it had 20.0M of it";
     // The second reading of two is not yet confirmed.
     const OUTSIDE: &str = "; memory of processes outside of it had grown most, +9.0M in 10s";
     const INSIDE: &str = "; 8 cache had grown most, +10.0M in 10s";
@@ -281,7 +281,7 @@ fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
         ),
     ];
     for (name, figures, path, expected) in cases {
-        let kill = killed(60, 1, 7, "database", 40, Some("/shop"));
+        let kill = killed(60, 1, 7, "database", 20, Some("/shop"));
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..=60 {
             let [anon, unmapped] = figures.map(|mib| mib(second));
@@ -316,6 +316,19 @@ fn memory_of_processes_that_moved_away_and_pages_that_nobody_maps_are_named() {
         assert!(found.ends_with(expected), "{name}: {found}");
         assert_eq!(why(&restarted(&history)), found, "{name}");
     }
+}
+
+#[test]
+fn a_victim_that_grew_after_its_last_figures_is_named_alone() {
+    // The log has 120 MiB more than the snapshot before.
+    let kill = killed(60, 1, 7, "node", 140, Some("/shop"));
+    let rows = |second| {
+        vec![
+            holding(7, "node", "/shop", 20),
+            holding(8, "logger", "/shop", 10 + second / 10),
+        ]
+    };
+    assert_eq!(newest(&after_kill(rows, &kill)).grower, None);
 }
 
 #[test]
@@ -1009,7 +1022,6 @@ fn no_process_is_named_for_growth_of_which_it_explains_little() {
     let anon = |second: u64| 61 + second / 6 + 15 * second.clamp(54, 59) - 15 * 54;
     let history = after_kill_in_shop(rows, |second| anon(second) - if second < 60 { 0 } else { 60 });
     let told = why(&history);
-    // Up to the usage at the kill.
     assert!(
         told.ends_with("; memory of no known process had grown most, +76.0M in 10s"),
         "{told}"

@@ -447,9 +447,17 @@ fn a_program_called_like_the_rest_has_a_series_of_its_own() {
     };
     exported.after(0, rows());
     let families = exported.after(1, rows());
-    let names = ["(others) (name)", "(others) (name) (", "a"];
     let pss = families.iter().find(|family| family.name == "zmtop_pss").unwrap();
-    let shown: Vec<_> = pss.series.iter().flat_map(|series| series.labels.iter()).collect();
-    let is_shown = |name: &&str| shown.iter().any(|(_, value)| value.starts_with(name));
-    assert!(names.iter().all(is_shown) && pss.series.len() == 3, "{shown:?}");
+    let shown = pss.series.iter().flat_map(|series| series.labels.iter());
+    let shown: HashSet<_> = shown
+        .filter(|(label, _)| *label == "group")
+        .map(|(_, name)| name)
+        .collect();
+    let rest = |name: &str| name.starts_with("(others) (name) (");
+    assert_eq!(shown.iter().filter(|name| rest(name)).count(), 2, "{shown:?}");
+    assert_eq!((shown.len(), pss.series.len()), (3, 3), "{shown:?}");
+    // Alone, it keeps its name.
+    exported.after(2, rows()[..2].to_vec());
+    let families = exported.after(3, rows()[..2].to_vec());
+    assert_eq!(value(&families, "zmtop_major_faults", "(others) (name)"), Some(0.0));
 }
