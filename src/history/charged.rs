@@ -32,6 +32,9 @@ const REMOVED: Duration = Duration::from_secs(60);
 /// Time within which the memory of a victim counts that is gone: the kernel's log may be read late.
 const GONE: Duration = Duration::from_secs(3);
 
+/// Maximum number of snapshots from a kill to the one in which it is found.
+const AFTER_KILL: usize = 2;
+
 /// The kinds of such memory.
 pub static KINDS: [PartKey; 4] = [
     PartKey::whole(SHMEM, "shared memory and tmpfs"),
@@ -253,13 +256,15 @@ impl Charged {
         })
     }
 
-    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`; `None` if the cgroup is not
-    /// known. What it had just before counts, too: the memory of a process that was killed is gone.
+    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`. What it had just before
+    /// counts, too: the memory of a process that was killed is gone. Returns `None` if that may be unknown: a kill is found up to two
+    /// snapshots later.
     pub(super) fn growth_of_all(&self, path: &[u8], now: Duration, span: Duration) -> Option<u64> {
         let values = self.values(path, now, span);
-        let is_recent = |(place, value): &(usize, &Value)| *place < 2 || now.saturating_sub(value.at) <= GONE;
-        let recent = values.iter().enumerate().take_while(is_recent);
-        let (last, highest) = recent.max_by_key(|(place, value)| (value.total(), *place))?;
+        let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
+        let recent = recent.enumerate().collect::<Vec<_>>();
+        let highest = recent.iter().max_by_key(|(place, value)| (value.total(), *place));
+        let (last, highest) = *highest.filter(|_| recent.len() > AFTER_KILL)?;
         let least = values[last..].iter().map(Value::total).min()?;
         Some(highest.total().saturating_sub(least))
     }

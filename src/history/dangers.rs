@@ -16,9 +16,9 @@ use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, digests, lazily_freed_in_use, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, RowKey};
+use crate::history::History;
 use crate::history::charged::KINDS;
 use crate::history::most::{LimitOf, fullest, most};
-use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::SystemSample;
@@ -675,7 +675,6 @@ impl History {
     ) -> Option<(RowKey, f64)> {
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| grown / span.as_secs_f64();
-        let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
         let stopping = self.danger_watch.limits.get(limit);
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
@@ -717,7 +716,13 @@ impl History {
                 |key: &RowKey| matches!(key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
             let is_whole = |key: &RowKey| matches!(key, RowKey::Group(key) if key.name.is_some()) && !is_partial(key);
             let is_machine = *limit == Limit::Machine;
-            let all = self.sums(by, pace).filter(|(key, _)| is_machine && is_whole(key));
+            let all = if is_machine {
+                self.sums_taken(snapshot, by, span)
+            } else {
+                Vec::new()
+            };
+            let all = all.into_iter().map(|(key, grown)| (key, pace_of(grown)));
+            let all = all.filter(|(key, _)| is_whole(key));
             // Of the others, and below a cgroup, the processes count whose growth is not stopped.
             let counted = self
                 .sums_of(&processes, by)
@@ -726,9 +731,9 @@ impl History {
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let enough = forecast.pace * MOST;
-        let most = self.most_of(each, whole(GroupBy::Command), enough);
+        let most = self.most_of(&processes, each, whole(GroupBy::Command), enough);
         let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
-        let most = self.most_of(most.into_iter(), whole(GroupBy::User), enough);
+        let most = self.most_of(&processes, most.into_iter(), whole(GroupBy::User), enough);
         let part = match limit {
             Limit::Machine => self.growing_part(span, pace_of),
             Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
@@ -737,7 +742,7 @@ impl History {
             }
             Limit::AddressSpace(_) => None,
         };
-        let most = self.most_of(most.into_iter(), part.into_iter(), enough);
+        let most = self.most_of(&processes, most.into_iter(), part.into_iter(), enough);
         most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
     }
 

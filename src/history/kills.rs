@@ -379,10 +379,41 @@ struct EndedProcess {
     at: Duration,
     victim: KnownVictim,
     growth: [f64; 2],
-    /// Its RSS in bytes, not divided by sharers.
-    rss: u64,
+    past: Past,
     /// The size of its facts, unless the history remembers them anyway.
     bytes: usize,
+}
+
+/// What a victim had before its last growth.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    /// Its footprint in bytes before each of [`GROWTH_SPANS`].
+    before: [f64; 2],
+    /// The part of its RSS that PSS leaves to other sharers, if it is known.
+    shared: Option<u64>,
+}
+
+impl Past {
+    fn of(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> Self {
+        let before = |span| match started_at {
+            Some(at) if at >= now.saturating_sub(span) => 0.0,
+            _ => row.newest_footprint() as f64 - row.footprint().change_over(span),
+        };
+        Self {
+            before: GROWTH_SPANS.map(before),
+            shared: row.newest_shared(),
+        }
+    }
+
+    /// Returns the growth up to the kill. The log has the memory at that time, which the last snapshot before may not have, or the snapshot may
+    /// have been taken while the process was ending.
+    fn growth_to(&self, victim: &OomVictim, seen: [f64; 2]) -> [f64; 2] {
+        let at_kill = match self.shared {
+            Some(shared) => victim.rss.saturating_sub(shared),
+            None => victim.parts.map_or(0, |parts| parts.anon),
+        };
+        std::array::from_fn(|span| seen[span].max(at_kill as f64 - self.before[span]))
+    }
 }
 
 /// The saved form of a kill. It has only the names of the processes.
@@ -516,7 +547,7 @@ impl KillWatch {
                 footprint,
             },
             growth: growth(&process.row, process.started_at, now),
-            rss: process.row.newest_rss(),
+            past: Past::of(&process.row, process.started_at, now),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
@@ -838,13 +869,16 @@ impl History {
         };
         let ended = self.kill_watch.ended.iter().rev();
         let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
-        // The log has its RSS at the kill. What was not seen before is new.
-        let with_unseen = |seen: u64, growth: [f64; 2]| {
-            let unseen = victim.rss.saturating_sub(seen);
-            growth.map(|bytes| bytes.max(0.0) + unseen as f64)
+        // The figures of a daemon's victim are those of the last snapshot.
+        let growth_to_kill = |past: &Past, seen| {
+            if is_of_daemon {
+                seen
+            } else {
+                past.growth_to(victim, seen)
+            }
         };
         if let Some(ended) = ended.next() {
-            return (Some(ended.victim.clone()), with_unseen(ended.rss, ended.growth));
+            return (Some(ended.victim.clone()), growth_to_kill(&ended.past, ended.growth));
         }
         // It may take a while to die.
         let mut rows = snapshot.rows().iter().filter(|row| is_it(row.id, &row.facts));
@@ -859,7 +893,8 @@ impl History {
             footprint: process.row.newest_footprint(),
         };
         let growth = self.growth_of(row.id, snapshot.monotonic);
-        (Some(known), with_unseen(process.row.newest_rss(), growth))
+        let past = Past::of(&process.row, process.started_at, snapshot.monotonic);
+        (Some(known), growth_to_kill(&past, growth))
     }
 
     fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
@@ -906,7 +941,7 @@ impl History {
         let path = self.charged_path(victim, kill);
         let charged = self.charged();
         let grown = path.and_then(|path| charged.growth_of_all(path, snapshot.monotonic, GROWTH_SPANS[span]));
-        let grown = grown.map(|bytes| bytes as f64);
+        let grown = grown.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64);
         let explains = |found: &Option<(RowKey, f64)>, share: f64| {
             let bytes = found.as_ref().map_or(0.0, |(_, bytes)| *bytes).max(own_growth[span]);
             grown.is_some_and(|grown| bytes >= grown * share)
@@ -974,22 +1009,21 @@ impl History {
         // The processes of a program may be in several cgroups.
         let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
         let whole = |by| {
-            let is_named = |(key, _): &(RowKey, f64)| {
-                !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none())
-            };
-            let below = if victim.by_cgroup { others } else { &[] };
-            self.sums(by, change).filter(is_named).chain(self.sums_of(below, by))
+            if victim.by_cgroup {
+                return self.sums_of(others, by).collect();
+            }
+            let mut all = self.sums_taken(snapshot, by, GROWTH_SPANS[span]);
+            all.retain(|(key, _)| !matches!(key, RowKey::Group(key) if key.name.is_none()));
+            all
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
         let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
-        let found = self.most_of(processes, whole(GroupBy::Command), enough);
+        let found = self.most_of(others, processes, whole(GroupBy::Command).into_iter(), enough);
         let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
-        let found = self
-            .most_of(found.into_iter(), whole(GroupBy::User), enough)
-            .into_iter();
+        let found = self.most_of(others, found.into_iter(), whole(GroupBy::User).into_iter(), enough);
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        let found = self.most_of(found, parts, enough);
+        let found = self.most_of(others, found.into_iter(), parts, enough);
         let in_none = path.map_or([0; KINDS.len()], |path| {
             self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
-use crate::history::{History, RowHistory};
+use crate::history::History;
 use crate::model::unit::owned_path;
-use crate::model::{Identity, Reading};
+use crate::model::{Identity, Reading, Snapshot};
 
 /// A program, a user or a kind of memory is named instead of one process if it has this many times as much.
 const WHOLE_FACTOR: f64 = 1.5;
@@ -82,36 +83,38 @@ pub(super) fn fullest<'a>(
 }
 
 impl History {
-    /// Returns the process with the highest value, or the program, the user or the kind of memory with the highest sum if that is far higher, or
-    /// if it is higher, does not contain the process, and the process has not `enough`.
+    /// Returns the row with the highest value, or the program, the user or the kind of memory with the highest sum if that is far higher. A sum
+    /// that does not contain the row need only be higher if the row has not `enough`. `processes` are those whose growth counts.
     pub(super) fn most_of(
         &self,
-        processes: impl Iterator<Item = (RowKey, f64)>,
+        processes: &[(Identity, f64)],
+        rows: impl Iterator<Item = (RowKey, f64)>,
         wholes: impl Iterator<Item = (RowKey, f64)>,
         enough: f64,
     ) -> Option<(RowKey, f64)> {
-        match (most(processes), most(wholes)) {
-            (Some((one, bytes)), Some((whole, all))) => {
-                let is_enough = bytes >= enough || self.is_part(&one, &whole);
-                let factor = if is_enough { WHOLE_FACTOR } else { 1.0 };
-                Some(if all > bytes * factor {
-                    (whole, all)
-                } else {
-                    (one, bytes)
-                })
-            }
-            (process, whole) => process.or(whole),
+        let Some(mut found) = most(rows) else {
+            return most(wholes);
+        };
+        let (own, others): (Vec<_>, Vec<_>) = wholes.partition(|(whole, _)| self.is_part(&found.0, whole, processes));
+        if let Some(own) = most(own.into_iter()).filter(|(_, all)| *all > found.1 * WHOLE_FACTOR) {
+            found = own;
         }
+        let factor = if found.1 < enough { 1.0 } else { WHOLE_FACTOR };
+        let other = most(others.into_iter()).filter(|(_, all)| *all > found.1 * factor);
+        Some(other.unwrap_or(found))
     }
 
-    /// Returns true if a process is of that program or user, or a program may be of that user.
-    fn is_part(&self, one: &RowKey, whole: &RowKey) -> bool {
-        let (RowKey::Process(id), RowKey::Group(key)) = (one, whole) else {
-            return matches!((one, whole), (RowKey::Group(_), RowKey::Group(_)));
+    /// Returns true if a process is of that program or user, or one of the processes is of both the program and the user.
+    fn is_part(&self, one: &RowKey, whole: &RowKey, processes: &[(Identity, f64)]) -> bool {
+        let RowKey::Group(whole) = whole else { return false };
+        let is_in = |id: Identity, key: &GroupKey| match key.by {
+            GroupBy::User => self.owner_name(id) == key.name.as_ref(),
+            _ => self.command(id) == key.name,
         };
-        match key.by {
-            GroupBy::User => self.owner_name(*id) == key.name.as_ref(),
-            _ => self.command(*id) == key.name,
+        match one {
+            RowKey::Process(id) => is_in(*id, whole),
+            RowKey::Group(key) => processes.iter().any(|(id, _)| is_in(*id, key) && is_in(*id, whole)),
+            RowKey::Part(_) => false,
         }
     }
 
@@ -148,15 +151,31 @@ impl History {
         }
     }
 
-    /// Returns the sum of each program, or of each user.
-    pub(super) fn sums<'a>(
-        &'a self,
-        by: GroupBy,
-        measure: impl Fn(&RowHistory) -> f64 + 'a,
-    ) -> impl Iterator<Item = (RowKey, f64)> + 'a {
-        self.groups_by(by).map(move |(name, row)| {
+    /// Returns the growth of each program, or of each user, over `span`, without that of pages of files of its living processes.
+    pub(super) fn sums_taken(&self, snapshot: &Snapshot, by: GroupBy, span: Duration) -> Vec<(RowKey, f64)> {
+        let mut files: HashMap<Arc<[u8]>, f64> = HashMap::new();
+        for id in snapshot.rows().iter().map(|sample| sample.id) {
+            let of_files = self
+                .get(id)
+                .map(|row| row.footprint().change_over(span) - row.taken_over(span));
+            let name = || match by {
+                GroupBy::User => self.owner_name(id).cloned(),
+                _ => self.command(id),
+            };
+            if let Some(bytes) = of_files.filter(|bytes| *bytes > 0.0)
+                && let Some(name) = name()
+            {
+                *files.entry(name).or_default() += bytes;
+            }
+        }
+        let taken = self.groups_by(by).map(|(name, row)| {
+            let of_files = name.and_then(|name| files.get(name)).copied().unwrap_or(0.0);
             let name = name.cloned();
-            (RowKey::Group(GroupKey { by, name }), measure(row))
-        })
+            (
+                RowKey::Group(GroupKey { by, name }),
+                row.footprint().change_over(span) - of_files,
+            )
+        });
+        taken.collect()
     }
 }

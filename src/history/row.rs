@@ -410,12 +410,10 @@ impl RowHistory {
         self.without_files(self.footprint().change_over(span), |_| held.change_over(span))
     }
 
-    /// Returns the newest RSS in bytes, not divided by sharers; the footprint if it is unknown.
-    pub(super) fn newest_rss(&self) -> u64 {
-        let resident = self.known.map(|known| known.resident.saturating_sub(known.swap));
-        resident
-            .filter(|bytes| *bytes > 0)
-            .unwrap_or_else(|| self.newest_footprint())
+    /// Returns the part of the newest RSS that PSS leaves to other sharers, in bytes; `None` if it is unknown.
+    pub(super) fn newest_shared(&self) -> Option<u64> {
+        let known = self.known.filter(|known| known.resident > known.swap)?;
+        Some((known.resident - known.swap).saturating_sub(known.pss))
     }
 
     /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed now, of which the past is not known. Returns the

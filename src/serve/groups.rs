@@ -13,7 +13,7 @@ use crate::group::{Group, GroupBy, GroupKey, GroupNames, Totals};
 use crate::history::History;
 use crate::model::{Identity, Memory, ProcessSample, Snapshot};
 use crate::order;
-use crate::text::safe_prefix;
+use crate::text::{is_wider, safe_prefix};
 use crate::trend::{Judgement, Verdict};
 
 /// The label of the sum of all other groups.
@@ -62,22 +62,12 @@ pub(super) fn choose(
     let mut order: Vec<_> = (0..groups.len()).filter(|at| worth[*at].is_eligible).collect();
     let rank = |at: &usize| (Reverse((growing.contains(at), worth[*at].footprint)), &groups[*at].key);
     order::sort_by(&mut order, |a, b| rank(a).cmp(&rank(b)));
-    // Names that are equal once cut would be one series. Each of them has a suffix, so that none changes with the sizes.
-    let named: Vec<Box<str>> = groups.iter().map(|group| name_of(group.key.label())).collect();
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    for name in &named {
-        *counts.entry(name).or_default() += 1;
-    }
     let mut taken = HashSet::from([OTHERS.into()]);
     let mut others: Vec<_> = (0..groups.len()).filter(|at| !worth[*at].is_eligible).collect();
     let mut shown = Vec::new();
     for at in order {
         let group = &groups[at];
-        let mut name = named[at].clone();
-        if counts[&*name] > 1 {
-            let digest = BuildHasherDefault::<DefaultHasher>::new().hash_one(group.key.label());
-            name = format!("{name} ({digest:016x})").into();
-        }
+        let name = name_of(group.key.label());
         if shown.len() < top && taken.insert(name.clone()) {
             shown.push((at, labels(group, name, snapshot)));
         } else {
@@ -88,12 +78,17 @@ pub(super) fn choose(
     Chosen { shown, others }
 }
 
-/// Returns the name of a group as the value of a label.
+/// Returns the name of a group as the value of a label. Names that are equal once cut would be one series, so what is cut has a suffix.
 fn name_of(label: &[u8]) -> Box<str> {
-    match &*safe_prefix(label, LONGEST) {
-        OTHERS => format!("{OTHERS} (name)").into(),
-        name => name.into(),
+    let name = safe_prefix(label, LONGEST);
+    if *name == *OTHERS {
+        return format!("{OTHERS} (name)").into();
     }
+    if !is_wider(label, LONGEST) && !name.starts_with(OTHERS) {
+        return name.into();
+    }
+    let digest = BuildHasherDefault::<DefaultHasher>::new().hash_one(label);
+    format!("{name} ({digest:016x})").into()
 }
 
 /// The order in which groups get series of their own.

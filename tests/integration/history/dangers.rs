@@ -1041,3 +1041,19 @@ fn a_virtual_machine_whose_live_set_is_judged_takes_what_its_footprint_grows_by(
     let pids: Vec<_> = history.dangers().iter().map(pid).collect();
     assert_eq!(pids, [Some(10)]);
 }
+
+#[test]
+fn a_user_whose_programs_take_more_is_named_before_a_program_of_another() {
+    let rows = |second: u64| {
+        let owned = |pid, name: &str, user: &'static [u8]| {
+            with_facts(holding(pid, name, "/shop/m", 10 + second), |facts| {
+                facts.user = Ok(user.into())
+            })
+        };
+        let of_alice = (0..5).map(|n| owned(20 + n, "worker", b"alice"));
+        let of_bob = (0..7).map(|n| owned(40 + n, &format!("job{n}"), b"bob"));
+        of_alice.chain(of_bob).collect()
+    };
+    let text = in_shop(rows, |second| limited_to(1300, 120 + 16 * second));
+    assert!(text.contains(": user bob +420M/min"), "{text}");
+}

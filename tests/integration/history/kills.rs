@@ -329,6 +329,22 @@ fn a_victim_that_grew_after_its_last_figures_is_named_alone() {
         ]
     };
     assert_eq!(newest(&after_kill(rows, &kill)).grower, None);
+    // Nor is another named if the snapshot before shows the victim while it ends, without memory.
+    let rows = |second| {
+        vec![
+            holding(7, "node", "/shop", if second < 59 { 20 + 2 * second } else { 0 }),
+            holding(8, "logger", "/shop", 10 + second),
+        ]
+    };
+    assert_eq!(newest(&after_kill(rows, &kill)).grower, None);
+    // Memory that it shares was there before.
+    let rows = |second| {
+        let mut backend = holding(7, "node", "/shop", 20);
+        backend.walk.as_mut().unwrap().memory.rss = 140 * MIB;
+        vec![backend, holding(8, "logger", "/shop", 10 + second)]
+    };
+    let grower = newest(&after_kill(rows, &kill)).grower.clone().expect("it grew");
+    assert!(matches!(&grower.key, RowKey::Process(id) if id.pid == 8), "{grower:?}");
 }
 
 #[test]
@@ -1041,4 +1057,25 @@ fn no_process_is_named_for_growth_of_which_it_explains_little() {
         |second| if second < 60 { anon(second) } else { 11 },
     ));
     assert!(told.ends_with("; 8 nightly had grown most, +75.0M in 10s"), "{told}");
+}
+
+#[test]
+fn a_program_whose_share_of_a_file_rises_has_not_filled_the_machine() {
+    let rows = |second: u64| {
+        let recent = second.saturating_sub(50);
+        let swarm = (0..4).map(|n| holding(20 + n, "swarm", "/", 5 + 4 * recent));
+        let mut mapper = holding(8, "mapper", "/", 0);
+        let memory = &mut mapper.walk.as_mut().unwrap().memory;
+        let file = 30 * recent * MIB;
+        (memory.pss, memory.pss_file, memory.pss_anon) = (8 * MIB + file, Ok(file), Ok(8 * MIB));
+        [holding(7, "importer", "/", 60), mapper]
+            .into_iter()
+            .chain(swarm)
+            .collect()
+    };
+    let told = why(&after_kill(rows, &killed(60, 1, 7, "importer", 60, None)));
+    assert!(
+        told.ends_with("; swarm (all its processes) had grown most, +160M in 10s"),
+        "{told}"
+    );
 }
