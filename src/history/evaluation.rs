@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::history::growth::{GrowthStart, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
-use crate::order;
 use crate::trend::parameters::SHORTEST_GAP;
 use crate::trend::{Judgement, MIN_OBSERVED, Mark, Params, Point, Unwatched, Verdict, judge};
 
@@ -408,11 +407,10 @@ impl MemberCounts {
         };
         let mut counts = Vec::new();
         self.0.collect_points(&mut counts);
-        let mut held = Vec::new();
-        let now = usual(&counts, last.to.saturating_sub(AROUND), last.to, &mut held);
+        let now = Window::new(&counts).usual([last.to.saturating_sub(AROUND), last.to]);
+        let mut window = Window::new(&counts);
         for point in points {
-            let (from, to) = (point.from.saturating_sub(AROUND), point.to + AROUND);
-            let then = usual(&counts, from, to, &mut held);
+            let then = window.usual([point.from.saturating_sub(AROUND), point.to + AROUND]);
             if then < now {
                 let scaled = |bytes: u64| (u128::from(bytes) * u128::from(now) / u128::from(then)) as u64;
                 (point.min, point.last, point.max) = (scaled(point.min), scaled(point.last), scaled(point.max));
@@ -421,25 +419,58 @@ impl MemberCounts {
     }
 }
 
-/// Returns the median number by time, at least one. `held` is a buffer.
-fn usual(counts: &[Point], from: Duration, to: Duration, held: &mut Vec<(u64, Duration)>) -> u64 {
-    // The number that held at `from`.
-    let first = counts.partition_point(|count| count.from <= from).saturating_sub(1);
-    held.clear();
-    for (at, count) in counts.iter().enumerate().skip(first) {
-        if count.from > to {
-            break;
+/// A window of time that moves on over numbers. A number holds until the next one.
+struct Window<'a> {
+    counts: &'a [Point],
+    /// The time for which each number held in the window, the smallest number first.
+    held: Vec<(u64, Duration)>,
+    /// Its beginning and its end: the index of the number that held, and the time.
+    edges: [(usize, Duration); 2],
+}
+
+impl<'a> Window<'a> {
+    const fn new(counts: &'a [Point]) -> Self {
+        Self {
+            counts,
+            held: Vec::new(),
+            edges: [(0, Duration::ZERO); 2],
         }
-        // A number holds until the next one.
-        let end = counts.get(at + 1).map_or(to, |next| next.from.min(to));
-        held.push((count.last, end.saturating_sub(count.from.max(from))));
     }
-    order::sort_by(held, Ord::cmp);
-    let half = held.iter().map(|(_, time)| *time).sum::<Duration>() / 2;
-    let mut passed = Duration::ZERO;
-    let median = held.iter().find(|(_, time)| {
-        passed += *time;
-        passed >= half
-    });
-    median.map_or(MEMBER, |(count, _)| *count).max(MEMBER)
+
+    /// Moves the window on; returns the median number by time, at least one.
+    fn usual(&mut self, [from, to]: [Duration; 2]) -> u64 {
+        self.pass(1, to, Duration::saturating_add);
+        self.pass(0, from, Duration::saturating_sub);
+        let half = self.held.iter().map(|(_, time)| *time).sum::<Duration>() / 2;
+        let mut passed = Duration::ZERO;
+        let median = self.held.iter().find(|(_, time)| {
+            passed += *time;
+            passed >= half
+        });
+        median.map_or(MEMBER, |(count, _)| *count).max(MEMBER)
+    }
+
+    /// Moves an edge on to `until`, and changes the times of the numbers that it passes.
+    fn pass(&mut self, edge: usize, until: Duration, change: fn(Duration, Duration) -> Duration) {
+        let (index, at) = &mut self.edges[edge];
+        while let Some(count) = self.counts.get(*index).filter(|count| count.from <= until) {
+            let next = self.counts.get(*index + 1).map_or(Duration::MAX, |next| next.from);
+            let (begin, end) = (count.from.max(*at), next.min(until));
+            let known = self.held.binary_search_by_key(&count.last, |(number, _)| *number);
+            let place = known.unwrap_or_else(|place| {
+                self.held.insert(place, (count.last, Duration::ZERO));
+                place
+            });
+            let held = &mut self.held[place].1;
+            *held = change(*held, end.saturating_sub(begin));
+            if held.is_zero() {
+                self.held.remove(place);
+            }
+            *at = begin.max(end);
+            if next > until {
+                break;
+            }
+            *index += 1;
+        }
+    }
 }
