@@ -235,30 +235,35 @@ impl<'a> SeriesView<'a> {
         let end = newest.as_secs_f64();
         let (mut n, mut sx, mut sy, mut sxx, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut span = (f64::MAX, f64::MIN);
-        for point in self.series.points_since(0, since) {
+        self.series.points_since(0, since).for_each(|point| {
             // Use whole seconds instead of `floor`, which is a function call on most builds: this runs for every change of a row.
-            let from = point.from.as_secs_f64().max(since.as_secs() as f64) - end;
+            let from = point.from.as_secs().max(since.as_secs()) as f64 - end;
             let mut to = point.to.as_secs() as f64 - end;
             if to >= 0.0 && !is_final {
                 to -= 1.0;
             }
             if to < from {
-                continue;
+                return;
             }
             // Relative to the newest value, so that a steady series has a slope of exactly 0 instead of a rounding
             // error, which would affect sorting.
             let y = point.last as f64 - base as f64;
-            // The number of snapshots, and the sums of their times and squared times.
-            let count = f64::from(((to - from) / stride) as u32) + 1.0;
-            let middle = f64::midpoint(from, to);
-            let step = if count > 1.0 { (to - from) / (count - 1.0) } else { 0.0 };
             span = (span.0.min(from), span.1.max(to));
+            // The number of snapshots, and the sums of their times and squared times.
+            let (mut count, mut middle, mut squares) = (1.0, from, from * from);
+            // Most points are one second.
+            if to > from {
+                count = f64::from(((to - from) / stride) as u32) + 1.0;
+                middle = f64::midpoint(from, to);
+                let step = if count > 1.0 { (to - from) / (count - 1.0) } else { 0.0 };
+                squares = count * (middle * middle + step * step * (count * count - 1.0) / 12.0);
+            }
             n += count;
             sx += count * middle;
             sy += count * y;
-            sxx += count * (middle * middle + step * step * (count * count - 1.0) / 12.0);
+            sxx += squares;
             sxy += count * middle * y;
-        }
+        });
         let spread = f64::mul_add(n, sxx, -(sx * sx));
         let is_long = span.1 - span.0 >= Self::MIN_SLOPE_SECONDS;
         let slope = (is_long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)?;

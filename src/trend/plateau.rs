@@ -70,16 +70,14 @@ impl Plateau {
 fn floors(points: impl Iterator<Item = Point>, now: u64, length: u64) -> Option<[f64; PLATEAU_SPANS]> {
     let mut floors = [f64::NAN; PLATEAU_SPANS];
     let span = length / PLATEAU_SPANS as u64;
-    for point in points {
-        let newest = now.saturating_sub(point.end_ms());
-        if newest >= length {
-            break;
-        }
+    let age = |point: &Point| now.saturating_sub(point.end_ms());
+    points.take_while(|point| age(point) < length).for_each(|point| {
+        let newest = age(&point);
         let oldest = now.saturating_sub(point.start_ms()).clamp(newest, length - 1);
         for floor in &mut floors[(newest / span) as usize..=(oldest / span) as usize] {
             *floor = floor.min(point.min as f64);
         }
-    }
+    });
     let known = floors.iter().filter(|floor| !floor.is_nan()).count();
     (known >= MIN_PLATEAU_SPANS && !floors[PLATEAU_SPANS - 1].is_nan()).then_some(floors)
 }
