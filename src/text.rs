@@ -432,6 +432,10 @@ pub fn lossless(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Returns the bytes that [`lossless`] converted to `text`.
 pub fn from_lossless(text: &str) -> Vec<u8> {
+    // Such a character begins with this byte.
+    if !text.as_bytes().contains(&0xee) {
+        return text.into();
+    }
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
         if stands_for_byte(c) {

@@ -67,7 +67,7 @@ impl Contents {
 }
 
 /// Returns the memory that JSON text may need as [`Value`]s.
-pub(super) fn needed(text: &str) -> usize {
+fn needed(text: &str) -> usize {
     Contents::of(text.as_bytes()).needed()
 }
 
@@ -99,6 +99,13 @@ pub(super) fn check_machine(fields: &Map<String, Value>) -> Result<(), RecordErr
     check(memory_of(fields), MAX_OF_MACHINE)
 }
 
+/// Checks the memory that JSON text may need as [`Value`]s.
+pub(super) fn check_text(text: &str, most: usize) -> Result<(), RecordError> {
+    // No byte needs more than an object.
+    let is_short = text.len() <= most / (PER_OBJECT + 1);
+    check(if is_short { 0 } else { needed(text) }, most)
+}
+
 /// Checks the memory that a line needs: a whole snapshot, or changes.
 pub(super) fn check_line(line: &[u8]) -> Result<(), RecordError> {
     /// The part that may need more than the others together.
@@ -106,6 +113,10 @@ pub(super) fn check_line(line: &[u8]) -> Result<(), RecordError> {
     struct Large<'a> {
         #[serde(borrow)]
         processes: Option<&'a RawValue>,
+    }
+    // No byte needs more than an object.
+    if line.len() <= MAX_STRING {
+        return Ok(());
     }
     let all = Contents::of(line);
     check(all.longest, MAX_STRING)?;

@@ -201,26 +201,30 @@ fn step(before: &Number, after: &Number) -> Value {
     }
 }
 
-fn apply(to: &mut Object, changed: Object) {
+/// Applies changes; returns true if only numbers changed.
+fn apply(to: &mut Object, changed: Object) -> bool {
+    let mut are_numbers = true;
     for (name, value) in changed {
-        match (name.as_str(), value) {
-            (GONE, Value::Array(names)) => {
+        match (to.get_mut(&name), value) {
+            (_, Value::Array(names)) if name == GONE => {
                 for name in names.iter().filter_map(Value::as_str) {
                     to.remove(name);
                 }
+                are_numbers = false;
             }
-            (_, Value::Object(inner)) if matches!(to.get(&name), Some(Value::Object(_))) => {
-                if let Some(Value::Object(before)) = to.get_mut(&name) {
-                    apply(before, inner);
-                }
+            (Some(Value::Object(before)), Value::Object(inner)) => are_numbers &= apply(before, inner),
+            (Some(before), value) => {
+                are_numbers &= before.is_number() && value.is_number();
+                let sum = before.as_u64().zip(value.as_i64());
+                *before = sum.map_or(value, |(before, step)| before.wrapping_add_signed(step).into());
             }
-            (_, value) => {
-                let sum = to.get(&name).and_then(Value::as_u64).zip(value.as_i64());
-                let value = sum.map_or(value, |(before, step)| before.wrapping_add_signed(step).into());
+            (None, value) => {
                 to.insert(name, value);
+                are_numbers = false;
             }
         }
     }
+    are_numbers
 }
 
 /// Reads lines back.
@@ -277,22 +281,22 @@ impl Rows {
     /// Applies changes to a process, which may be a new one; returns it.
     fn change(&mut self, id: Identity, changed: &RawValue) -> Result<ProcessSample, RecordError> {
         let damaged = |e| malformed(&e);
-        let needed = bounds::needed(changed.get());
-        bounds::check(needed, MAX_OF_PROCESS)?;
+        bounds::check_text(changed.get(), MAX_OF_PROCESS)?;
         let Some(row) = self.remove(id) else {
             self.insert(id, Row::Text(changed.to_owned()))?;
             let process: Process<'_> = serde_json::from_str(changed.get()).map_err(damaged)?;
             return Ok(process.into());
         };
-        let mut fields = match row {
+        let (mut fields, known) = match row {
             Row::Text(text) => {
-                bounds::check(bounds::needed(text.get()), MAX_OF_PROCESS)?;
-                serde_json::from_str(text.get()).map_err(damaged)?
+                bounds::check_text(text.get(), MAX_OF_PROCESS)?;
+                (serde_json::from_str(text.get()).map_err(damaged)?, None)
             }
-            Row::Fields(fields, _) => fields,
+            Row::Fields(fields, memory) => (fields, Some(memory)),
         };
-        apply(&mut fields, serde_json::from_str(changed.get()).map_err(damaged)?);
-        let memory = bounds::memory_of(&fields);
+        let are_numbers = apply(&mut fields, serde_json::from_str(changed.get()).map_err(damaged)?);
+        let known = known.filter(|_| are_numbers);
+        let memory = known.unwrap_or_else(|| bounds::memory_of(&fields));
         bounds::check(memory, MAX_OF_PROCESS)?;
         let sample = Process::deserialize(&fields).map_err(damaged)?.into();
         let row = if self.memory + memory <= MAX_FIELDS {
