@@ -44,7 +44,7 @@ use crate::text;
 const QUEUE: usize = 8;
 /// Maximum number of incidents of lost snapshots that are recorded later: the most serious ones.
 const MOST_LOST: usize = 100;
-/// Time between attempts while the disk fails.
+/// The usual time between attempts while the disk fails.
 const RETRY: Duration = Duration::from_secs(10);
 /// Maximum time of a file in a folder.
 const FILE_TIME: Duration = Duration::from_secs(3600);
@@ -98,6 +98,8 @@ pub struct Options {
     pub on_rotate: Option<PathBuf>,
     /// Forces written bytes to the disk: [`File::sync_data`], but for tests.
     pub sync: fn(&File) -> io::Result<()>,
+    /// Time between attempts while the disk fails.
+    pub retry: Duration,
 }
 
 impl Options {
@@ -109,6 +111,7 @@ impl Options {
             command_lines: CommandLines::Full,
             on_rotate: None,
             sync: File::sync_data,
+            retry: RETRY,
         }
     }
 
@@ -397,7 +400,7 @@ impl Writer {
             self.unwritten.keep(&snapshot, incidents);
             return;
         }
-        let (snapshot, incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
+        let (snapshot, mut incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
         // A machine that has just started may be too slow to read its boot id: one that is recorded under no boot hides the boot.
         let is_first = self.output.is_none() && self.unknown < MOST_UNKNOWN;
         if is_first && snapshot.boot_id == Err(Missing::Pending) {
@@ -413,7 +416,7 @@ impl Writer {
                 return;
             }
         }
-        match self.try_record(&snapshot, &incidents) {
+        match self.try_record(&snapshot, &mut incidents) {
             Ok(bytes) => {
                 self.retry = None;
                 let mut status = self.status.lock();
@@ -436,7 +439,7 @@ impl Writer {
         if !is_usable && matches!(self.options.place, Place::Folder(..)) {
             self.output = None;
         }
-        self.retry = Some(Instant::now() + RETRY);
+        self.retry = Some(Instant::now() + self.options.retry);
         let reason = error.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default();
         let mut status = self.status.lock();
@@ -444,15 +447,15 @@ impl Writer {
         status.fault = Some(text::safe(reason.as_bytes()).into_owned());
     }
 
-    fn try_record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) -> io::Result<u64> {
+    /// Writes a snapshot. Adds the boot before it to the incidents, which are written later if this fails.
+    fn try_record(&mut self, snapshot: &Arc<Snapshot>, incidents: &mut Vec<Incident>) -> io::Result<u64> {
         if !std::mem::replace(&mut self.knows_past, true) {
             self.find_end_of_boot();
         }
-        let mut incidents = incidents.to_vec();
         let boot = snapshot.boot_id.as_ref().map_or(0, |id| boot_digest(id));
         let is_new_boot = self.boot != 0 && boot != 0 && self.boot != boot;
-        let is_known = incidents.iter().any(|incident| incident.kind == IncidentKind::Boot);
-        if is_new_boot && !is_known {
+        let has_boot = |all: &[Incident]| all.iter().any(|incident| incident.kind == IncidentKind::Boot);
+        if is_new_boot && !has_boot(incidents) {
             incidents.insert(
                 0,
                 Incident::new(snapshot.time, IncidentKind::Boot, "the machine started".into()),
@@ -476,7 +479,7 @@ impl Writer {
         self.boot = boot;
         let snapshot = self.names.shorten(snapshot, self.options.command_lines);
         let begins = self.groups.is_between();
-        let bytes = self.groups.push(&snapshot, &incidents)?;
+        let bytes = self.groups.push(&snapshot, incidents)?;
         self.space.spend(bytes.len());
         if !begins {
             self.names.written(&snapshot, bytes.len());
@@ -487,8 +490,8 @@ impl Writer {
             }
             output.append(&bytes, snapshot.time)?;
         }
-        if let Some(pin) = pin_of_incidents(&incidents) {
-            self.pin(snapshot.time, pin, is_new_boot);
+        if let Some(pin) = pin_of_incidents(incidents) {
+            self.pin(snapshot.time, pin, has_boot(incidents));
         }
         Ok(bytes.len() as u64)
     }

@@ -402,6 +402,44 @@ fn a_boot_pins_the_end_of_the_last_one() {
 }
 
 #[test]
+fn a_boot_is_recorded_also_if_its_first_snapshot_cannot_be_written() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(0), &[]);
+    drop(writer);
+    let place = Place::Folder(Folder::open(dir.path()).unwrap(), settings().retention());
+    let mut writer = Writer::new(Options {
+        retry: Duration::ZERO,
+        ..Options::new(place, &settings())
+    })
+    .unwrap();
+    // All names of its second are taken.
+    for number in 0..=100 {
+        let suffix = if number > 0 {
+            format!("-{number}")
+        } else {
+            String::new()
+        };
+        fs::write(dir.path().join(format!("20261124T230640Z{suffix}.zmrec")), "").unwrap();
+    }
+    for second in 0..3 {
+        let mut after = at(40_000 + second);
+        (after.boot_id, after.monotonic) = (Ok("another".into()), Duration::from_secs(5 + second));
+        writer.record(&Arc::new(after), &[]);
+        assert_eq!(writer.status().fault.is_some(), second == 0);
+    }
+    writer.close();
+    let mut pinned = names(&dir);
+    pinned.retain(|name| name.contains("pinned"));
+    assert_eq!(
+        pinned,
+        ["20261124T120000Z.pinned.zmrec", "20261124T230641Z.pinned.zmrec"]
+    );
+    let recording = Recording::open(dir.path()).unwrap();
+    let kinds: Vec<_> = recording.incidents().iter().map(|incident| incident.kind).collect();
+    assert_eq!(kinds, [IncidentKind::Boot]);
+}
+
+#[test]
 fn a_file_without_a_snapshot_hides_no_boot() {
     // What a power cut leaves of a file whose first snapshot had not reached the disk.
     let first = |length: usize| {
