@@ -7,7 +7,7 @@
 //! A forecast must not reach much further than its evidence: a pace is extrapolated to at most `DANGER_REACH` times
 //! the time for which this fall has been observed (for a cgroup, `CGROUP_REACH` times). So a danger is reported once a fifth
 //! of the time to the limit has passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
-//! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row within 3 seconds.
+//! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row, at intervals up to 1 second within 3 seconds.
 //! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was. If it only slows, as
 //! when memory has to be swapped out first, the forecast goes on while less than a minute is left.
 //!
@@ -255,6 +255,7 @@ impl Countdown {
         let window = now.saturating_sub(begin);
         let pace =
             |(from, high): Value, (to, low): Value| (high as f64 - low as f64) / to.saturating_sub(from).as_secs_f64();
+        let step = now.saturating_sub(middle).min(middle.saturating_sub(begin));
         let both = pace((begin, first), (now, value));
         let each = [
             pace((begin, first), (middle, second)),
@@ -262,7 +263,8 @@ impl Countdown {
         ];
         let is_even = each.iter().all(|one| *one >= both * SURGE_EVENNESS);
         let is_urgent = both > 0.0 && is_even && left as f64 / both <= URGENT.as_secs_f64();
-        let is_recent = window <= SURGE_LONGEST && self.is_since_relief(begin);
+        // With a long interval the falls take longer. After a gap they are uneven.
+        let is_recent = window <= SURGE_LONGEST.max(step * 5 / 2) && self.is_since_relief(begin);
         (is_urgent && is_recent).then(|| (both, window, self.is_safe_tooth(begin, value)))
     }
 

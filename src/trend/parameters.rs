@@ -303,7 +303,7 @@ parameters! {
         /// Minimum distance of three values with two falls, for an urgent danger.
         SURGE_STEP: Duration = Duration::from_millis(750), "duration",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
-        /// Maximum time of these two falls.
+        /// Maximum time of these two falls, but at least 2.5 intervals.
         SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",
             "a change in a gap taken for a pace", "countdown::a_gap_in_the_values_is_no_pace";
         /// Minimum pace of each fall, as a share of the pace of both.

@@ -161,6 +161,21 @@ fn less_than_a_minute_is_reported_within_three_seconds() {
 }
 
 #[test]
+fn less_than_a_minute_is_reported_at_long_intervals_too() {
+    for step in [4, 8, 10, 15, 20] {
+        // 8 GiB that are used up in 86 s.
+        let left = |second: u64| (8 << 30) - 100_000_000 * second.saturating_sub(100);
+        let mut countdown = Countdown::default();
+        let told = (0..186).step_by(step).find(|second| {
+            countdown.push(Duration::from_secs(*second), left(*second));
+            countdown.forecast(WITHIN, left(*second), REACH).is_some()
+        });
+        let soon = 126 + 2 * step as u64;
+        assert!(told.is_some_and(|second| second <= soon), "{step}: {told:?}");
+    }
+}
+
+#[test]
 fn a_kill_ends_it_at_once() {
     // It held 300 MiB, and as much is free again.
     for grows_on in [0.0, 4.0] {
