@@ -16,7 +16,6 @@ use crate::history::kernel::growth;
 use crate::history::process::Ended;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
-use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
@@ -595,8 +594,7 @@ fn set_etas(history: &History, snapshot: &Snapshot, by: GroupBy, found: &mut [Su
         return;
     }
     // The cgroup of a group only matters if a cgroup has a limit.
-    let has_limit = |figures: &CgroupFigures| matches!(figures.limit, Ok(Some(_)));
-    let cgroups = if by != GroupBy::Cgroup && snapshot.cgroups.values().any(has_limit) {
+    let cgroups = if by != GroupBy::Cgroup && snapshot.cgroups.values().any(|figures| figures.ceiling().is_some()) {
         common_cgroups(history, snapshot, by, found)
     } else {
         HashMap::new()

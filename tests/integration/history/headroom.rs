@@ -10,7 +10,7 @@ use zmtop::group::GroupBy;
 use zmtop::history::History;
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, SwapArea, Zram};
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Reading, Snapshot};
 
 use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_pss};
 
@@ -105,6 +105,14 @@ fn a_group_is_bounded_by_the_innermost_cgroup_that_holds_all_of_it() {
 
 #[test]
 fn a_program_in_several_cgroups_is_full_with_the_limit_above_them() {
+    for limits in [(Ok(Some(2000 * MIB)), Ok(None)), (Ok(None), Ok(Some(2000 * MIB)))] {
+        full_with(limits);
+    }
+}
+
+/// Checks when a program is full whose cgroup has these limits: a hard and a soft one.
+#[track_caller]
+fn full_with((limit, high): (Reading<Option<u64>>, Reading<Option<u64>>)) {
     let mut history = History::new(Duration::from_secs(10));
     let at = |second: u64| {
         let grows = |pid, path| in_cgroup(with_pss(pid, "server", 100 * MIB + second * MIB / 5), path);
@@ -113,7 +121,8 @@ fn a_program_in_several_cgroups_is_full_with_the_limit_above_them() {
         snap.system.mem_available = Ok(100_000 * MIB);
         let pod = CgroupFigures {
             current: Ok(1000 * MIB),
-            limit: Ok(Some(2000 * MIB)),
+            limit,
+            high,
             ..CgroupFigures::missing(Missing::Unsupported)
         };
         snap.cgroups = Arc::new([(Arc::from(&b"/pod"[..]), pod)].into_iter().collect());
