@@ -1,7 +1,7 @@
 //! Chooses the processes whose heaps are read while a limit is near.
 //!
-//! When a limit is less than two minutes ahead, the heap of the process that grows is read, and once more whenever that process
-//! has doubled, so that a recording shows what it was. Pure: the caller reads the heap.
+//! When a limit of the machine or of a cgroup is less than two minutes ahead, the heap of the process that grows is read, and once
+//! more whenever that process has doubled, so that a recording shows what it was. Pure: the caller reads the heap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Takers {
         self.limits.retain(|_, near| now.saturating_sub(near.last) <= LULL);
         self.looks.retain(|look| now.saturating_sub(look.at) <= PERIOD);
         let mut chosen = Vec::new();
-        for danger in state.history.dangers().iter().filter(|d| d.forecast.time() < NEAR) {
+        for danger in state.history.shared_dangers().filter(|d| d.forecast.time() < NEAR) {
             let near = self.limits.entry(danger.limit.clone()).or_insert(Near {
                 last: now,
                 is_looked_at: false,

@@ -166,6 +166,22 @@ fn many_limits_of_one_user_hide_no_danger_to_the_machine() {
 }
 
 #[test]
+fn what_fills_only_its_own_address_space_is_not_looked_at() {
+    // Any user may set `ulimit -v`, for any number of processes.
+    let snapshots = (0..190_u64).map(|second| {
+        let mut row = holding(7, "greedy", "/other", 50);
+        row.stat.vsize = (500 + 2 * second) * MIB;
+        let id = row.id;
+        let mut snap = Arc::unwrap_or_clone(machine(second, 5000, vec![row]));
+        snap.address_limits = Arc::new([(id, 900 * MIB)].into());
+        Arc::new(snap)
+    });
+    let mut state = new_state();
+    assert_eq!(looks(&mut state, snapshots), []);
+    assert!(state.history.dangers()[0].forecast.time() < Duration::from_secs(60));
+}
+
+#[test]
 fn of_a_program_the_process_with_most_memory_is_looked_at() {
     // Each of them takes too little to be the one.
     let rows = |second: u64| {
