@@ -1047,7 +1047,7 @@ fn a_user_whose_programs_take_more_is_named_before_a_program_of_another() {
     let rows = |second: u64| {
         let owned = |pid, name: &str, user: &'static [u8]| {
             with_facts(holding(pid, name, "/shop/m", 10 + second), |facts| {
-                facts.user = Ok(user.into())
+                facts.user = Ok(user.into());
             })
         };
         let of_alice = (0..5).map(|n| owned(20 + n, "worker", b"alice"));
