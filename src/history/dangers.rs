@@ -711,23 +711,16 @@ impl History {
             [(GroupBy::Command, self.command(sample.id)), (GroupBy::User, user)]
         };
         let elsewhere: HashSet<_> = elsewhere.flat_map(names).collect();
+        let (counted, elsewhere) = (&processes[..], &elsewhere);
         let whole = |by| {
-            let is_partial =
-                |key: &RowKey| matches!(key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
-            let is_whole = |key: &RowKey| matches!(key, RowKey::Group(key) if key.name.is_some()) && !is_partial(key);
-            let is_machine = *limit == Limit::Machine;
-            let all = if is_machine {
-                self.sums_taken(snapshot, by, span)
-            } else {
-                Vec::new()
+            // Members that ended count against those that came, unless some are elsewhere. Below a cgroup, that is not known.
+            let bounded = move |(key, sum): (RowKey, f64)| {
+                let is_partial = matches!(&key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
+                let row = self.row(&key).filter(|_| *limit == Limit::Machine && !is_partial);
+                let grown = row.map_or(sum, |row| sum.min(pace_of(row.footprint().change_over(span))));
+                (key, grown)
             };
-            let all = all.into_iter().map(|(key, grown)| (key, pace_of(grown)));
-            let all = all.filter(|(key, _)| is_whole(key));
-            // Of the others, and below a cgroup, the processes count whose growth is not stopped.
-            let counted = self
-                .sums_of(&processes, by)
-                .filter(|(key, _)| !is_machine || is_partial(key));
-            all.chain(counted).collect::<Vec<_>>().into_iter()
+            self.sums_of(counted, by).map(bounded)
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
         let enough = forecast.pace * MOST;

@@ -384,35 +384,52 @@ struct EndedProcess {
     bytes: usize,
 }
 
-/// What a victim had before its last growth.
+/// What a victim had before its last growth, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Past {
-    /// Its footprint in bytes before each of [`GROWTH_SPANS`].
+    /// Its footprint before each of [`GROWTH_SPANS`].
     before: [f64; 2],
-    /// The part of its RSS that PSS leaves to other sharers, if it is known.
+    /// The same without pages of files, if it is known.
+    held_before: Option<[f64; 2]>,
+    /// The highest footprint of the last seconds.
+    highest: u64,
+    /// The part of its RSS that PSS leaves to other sharers; `None` if its address space was gone.
     shared: Option<u64>,
+    /// It was a zombie, or could not be read.
+    is_unknown: bool,
 }
 
 impl Past {
     fn of(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> Self {
-        let before = |span| match started_at {
-            Some(at) if at >= now.saturating_sub(span) => 0.0,
-            _ => row.newest_footprint() as f64 - row.footprint().change_over(span),
-        };
+        let is_new = |span: Duration| started_at.is_some_and(|at| at >= now.saturating_sub(span));
+        let begin = |span, before: f64| if is_new(span) { 0.0 } else { before };
+        let held = GROWTH_SPANS.map(|span| row.held_before(span).map(|before| begin(span, before)));
         Self {
-            before: GROWTH_SPANS.map(before),
+            before: GROWTH_SPANS
+                .map(|span| begin(span, row.newest_footprint() as f64 - row.footprint().change_over(span))),
+            held_before: held[0].zip(held[1]).map(Into::into),
+            highest: row.footprint().highest_within(OPEN).unwrap_or(0),
             shared: row.newest_shared(),
+            is_unknown: row.known.is_none(),
         }
     }
 
-    /// Returns the growth up to the kill. The log has the memory at that time, which the last snapshot before may not have, or the snapshot may
-    /// have been taken while the process was ending.
-    fn growth_to(&self, victim: &OomVictim, seen: [f64; 2]) -> [f64; 2] {
-        let at_kill = match self.shared {
-            Some(shared) => victim.rss.saturating_sub(shared),
-            None => victim.parts.map_or(0, |parts| parts.anon),
+    /// Returns the growth up to the kill, of which the last snapshots saw so much. The log has the memory at that time; of a daemon's victim,
+    /// they have it. The last one may have been taken while it was ending.
+    fn growth_to(&self, victim: &OomVictim, is_of_daemon: bool, seen: [f64; 2]) -> [f64; 2] {
+        let parts = victim.parts.as_ref();
+        let at_kill = match (self.shared, parts) {
+            _ if is_of_daemon => self.highest,
+            _ if self.is_unknown => return seen,
+            (Some(shared), _) => victim.rss.saturating_sub(shared),
+            (None, parts) => parts.map_or(0, |parts| parts.anon),
         };
-        std::array::from_fn(|span| seen[span].max(at_kill as f64 - self.before[span]))
+        std::array::from_fn(|span| {
+            let grown = at_kill as f64 - self.before[span];
+            let held = parts.zip(self.held_before).filter(|_| !is_of_daemon);
+            let held = held.map(|(parts, before)| (parts.anon.saturating_add(parts.shmem)) as f64 - before[span]);
+            seen[span].max(held.map_or(grown, |held| grown.min(held)))
+        })
     }
 }
 
@@ -869,14 +886,7 @@ impl History {
         };
         let ended = self.kill_watch.ended.iter().rev();
         let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
-        // The figures of a daemon's victim are those of the last snapshot.
-        let growth_to_kill = |past: &Past, seen| {
-            if is_of_daemon {
-                seen
-            } else {
-                past.growth_to(victim, seen)
-            }
-        };
+        let growth_to_kill = |past: &Past, seen| past.growth_to(victim, is_of_daemon, seen);
         if let Some(ended) = ended.next() {
             return (Some(ended.victim.clone()), growth_to_kill(&ended.past, ended.growth));
         }
@@ -1008,19 +1018,20 @@ impl History {
     ) -> Option<(RowKey, f64)> {
         // The processes of a program may be in several cgroups.
         let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        // Of the machine's, members that ended count against those that came.
         let whole = |by| {
-            if victim.by_cgroup {
-                return self.sums_of(others, by).collect();
-            }
-            let mut all = self.sums_taken(snapshot, by, GROWTH_SPANS[span]);
-            all.retain(|(key, _)| !matches!(key, RowKey::Group(key) if key.name.is_none()));
-            all
+            let bounded = |(key, sum): (RowKey, f64)| {
+                let row = self.row(&key).filter(|_| !victim.by_cgroup);
+                let grown = row.map_or(sum, |row| sum.min(change(row)));
+                (key, grown)
+            };
+            self.sums_of(others, by).map(bounded)
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
         let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
-        let found = self.most_of(others, processes, whole(GroupBy::Command).into_iter(), enough);
+        let found = self.most_of(others, processes, whole(GroupBy::Command), enough);
         let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
-        let found = self.most_of(others, found.into_iter(), whole(GroupBy::User).into_iter(), enough);
+        let found = self.most_of(others, found.into_iter(), whole(GroupBy::User), enough);
         let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
         let found = self.most_of(others, found.into_iter(), parts, enough);

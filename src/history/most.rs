@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::model::unit::owned_path;
-use crate::model::{Identity, Reading, Snapshot};
+use crate::model::{Identity, Reading};
 
 /// A program, a user or a kind of memory is named instead of one process if it has this many times as much.
 const WHOLE_FACTOR: f64 = 1.5;
@@ -95,7 +94,9 @@ impl History {
         let Some(mut found) = most(rows) else {
             return most(wholes);
         };
-        let (own, others): (Vec<_>, Vec<_>) = wholes.partition(|(whole, _)| self.is_part(&found.0, whole, processes));
+        let containing = self.groups_with(&found.0, processes);
+        let is_own = |(whole, _): &(RowKey, f64)| matches!(whole, RowKey::Group(key) if containing.contains(key));
+        let (own, others): (Vec<_>, Vec<_>) = wholes.partition(is_own);
         if let Some(own) = most(own.into_iter()).filter(|(_, all)| *all > found.1 * WHOLE_FACTOR) {
             found = own;
         }
@@ -104,17 +105,23 @@ impl History {
         Some(other.unwrap_or(found))
     }
 
-    /// Returns true if a process is of that program or user, or one of the processes is of both the program and the user.
-    fn is_part(&self, one: &RowKey, whole: &RowKey, processes: &[(Identity, f64)]) -> bool {
-        let RowKey::Group(whole) = whole else { return false };
-        let is_in = |id: Identity, key: &GroupKey| match key.by {
-            GroupBy::User => self.owner_name(id) == key.name.as_ref(),
-            _ => self.command(id) == key.name,
-        };
-        match one {
-            RowKey::Process(id) => is_in(*id, whole),
-            RowKey::Group(key) => processes.iter().any(|(id, _)| is_in(*id, key) && is_in(*id, whole)),
-            RowKey::Part(_) => false,
+    /// Returns the program and the user of a process; of a program, the users of its processes.
+    fn groups_with(&self, row: &RowKey, processes: &[(Identity, f64)]) -> HashSet<GroupKey> {
+        let group = |by| move |name| GroupKey { by, name: Some(name) };
+        let user = |id: Identity| self.owner_name(id).cloned().map(group(GroupBy::User));
+        match row {
+            RowKey::Process(id) => self
+                .command(*id)
+                .map(group(GroupBy::Command))
+                .into_iter()
+                .chain(user(*id))
+                .collect(),
+            RowKey::Group(key) if key.by == GroupBy::Command => {
+                let members = processes.iter().filter(|(id, _)| self.command(*id) == key.name);
+                members.filter_map(|(id, _)| user(*id)).collect()
+            }
+            RowKey::Group(key) => HashSet::from([key.clone()]),
+            RowKey::Part(_) => HashSet::new(),
         }
     }
 
@@ -149,33 +156,5 @@ impl History {
             }),
             _ => key,
         }
-    }
-
-    /// Returns the growth of each program, or of each user, over `span`, without that of pages of files of its living processes.
-    pub(super) fn sums_taken(&self, snapshot: &Snapshot, by: GroupBy, span: Duration) -> Vec<(RowKey, f64)> {
-        let mut files: HashMap<Arc<[u8]>, f64> = HashMap::new();
-        for id in snapshot.rows().iter().map(|sample| sample.id) {
-            let of_files = self
-                .get(id)
-                .map(|row| row.footprint().change_over(span) - row.taken_over(span));
-            let name = || match by {
-                GroupBy::User => self.owner_name(id).cloned(),
-                _ => self.command(id),
-            };
-            if let Some(bytes) = of_files.filter(|bytes| *bytes > 0.0)
-                && let Some(name) = name()
-            {
-                *files.entry(name).or_default() += bytes;
-            }
-        }
-        let taken = self.groups_by(by).map(|(name, row)| {
-            let of_files = name.and_then(|name| files.get(name)).copied().unwrap_or(0.0);
-            let name = name.cloned();
-            (
-                RowKey::Group(GroupKey { by, name }),
-                row.footprint().change_over(span) - of_files,
-            )
-        });
-        taken.collect()
     }
 }

@@ -416,6 +416,13 @@ impl RowHistory {
         Some((known.resident - known.swap).saturating_sub(known.pss))
     }
 
+    /// Returns the held memory before `span`, in bytes; `None` unless the verdict is on all of it, or if it is not known.
+    pub(super) fn held_before(&self, span: Duration) -> Option<f64> {
+        let (_, newest) = self.held.newest()?;
+        let is_whole = self.judged == Judged::Held && !self.is_counted;
+        is_whole.then(|| newest as f64 - self.view_of(&self.held).change_over(span))
+    }
+
     /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed now, of which the past is not known. Returns the
     /// measure of the footprint if the verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
     fn without_files(&self, footprint: f64, held: impl FnOnce(u64) -> f64) -> f64 {

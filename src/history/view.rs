@@ -103,6 +103,12 @@ impl<'a> SeriesView<'a> {
         newest as f64 - before as f64
     }
 
+    /// Returns the highest value within `span`.
+    pub fn highest_within(&self, span: Duration) -> Option<u64> {
+        let points = self.series.points_since(0, self.now.saturating_sub(span));
+        points.map(|point| point.max).max()
+    }
+
     /// Returns the highest value of the last five minutes that is at least `age` old.
     pub fn highest_before(&self, age: Duration) -> Option<u64> {
         let (from, end) = (self.now.saturating_sub(Self::SLOPE_SPAN), self.now.saturating_sub(age));
