@@ -2,7 +2,9 @@
 //! `oom_score_adj` that zmtop was started with.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,6 +182,13 @@ impl GiveBack {
             }
         }
     }
+}
+
+/// Returns the program of this process, also if its file was replaced since, as by an update.
+pub fn program() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let is_deleted = path.as_os_str().as_bytes().ends_with(b" (deleted)");
+    Ok(if is_deleted { "/proc/self/exe".into() } else { path })
 }
 
 /// Makes a command start its program with the limit on open files and the `oom_score_adj` that zmtop was started with. Many programs close every descriptor

@@ -61,8 +61,7 @@ impl Armed {
         }
         for over in self.running.extract_if(.., |one| one.is_over.load(Ordering::Acquire)) {
             if over.since.elapsed() < REPEATED {
-                self.refused.truncate(MAX_REFUSED - 1);
-                self.refused.push_front(over.id);
+                remember(&mut self.refused, over.id);
             }
         }
         let sampled = |one: &Sampling| Sampled {
@@ -76,8 +75,7 @@ impl Armed {
             .lock()
             .to_sample(std::process::id(), most, &running, refused, was_sampled);
         for ended in self.running.extract_if(.., |one| !chosen.contains(&one.id)) {
-            self.sampled.truncate(MAX_REFUSED - 1);
-            self.sampled.push_front(ended.id);
+            remember(&mut self.sampled, ended.id);
         }
         for id in chosen {
             if self.running.iter().all(|one| one.id != id) {
@@ -109,7 +107,13 @@ impl Armed {
                 is_over,
                 _process: process,
             }),
-            Err(_) => self.refused.push_front(id),
+            Err(_) => remember(&mut self.refused, id),
         }
     }
+}
+
+/// Adds a process, the oldest of which is forgotten if there are too many.
+fn remember(processes: &mut VecDeque<Identity>, id: Identity) {
+    processes.truncate(MAX_REFUSED - 1);
+    processes.push_front(id);
 }

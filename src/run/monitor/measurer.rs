@@ -61,7 +61,7 @@ pub(super) fn start(
     options: &[&str],
     mut each: impl FnMut(Result<Measured, String>) -> bool + Send + 'static,
 ) -> Result<Running, String> {
-    let program = std::env::current_exe().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
+    let program = own::program().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
     let (pid, starttime) = (id.pid.to_string(), id.starttime.to_string());
     let mut command = Command::new(program);
     own::restore(&mut command);

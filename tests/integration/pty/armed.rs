@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::kept::{history_of_growth, home, started};
+use super::kept::{history_of_growth, home};
 use crate::accuracy::child::{self, Child};
-use crate::support::cannot;
-use crate::support::pty::{PATIENCE, wait_gone};
+use crate::support::pty::{PATIENCE, Pty, ZMTOP, wait_gone};
+use crate::support::{cannot, copy_program};
 
 const NAME: &str = "pty::armed::what_grows_is_sampled_until_zmtop_ends_and_only_if_the_settings_say_so";
 
@@ -35,7 +35,8 @@ fn what_grows_is_sampled_until_zmtop_ends_and_only_if_the_settings_say_so() {
     target.tell("map 0 1024");
     target.tell("touch 0 0 64");
     let mut touched = 64;
-    for (most, is_sampled) in [(1, true), (0, false)] {
+    // The most at once, whether an update replaces zmtop meanwhile, and whether it is sampled.
+    for (most, is_updated, is_sampled) in [(1, false, true), (1, true, true), (0, false, false)] {
         let Some(kept) = history_of_growth(target.pid()) else {
             return cannot("this machine has just started");
         };
@@ -44,7 +45,15 @@ fn what_grows_is_sampled_until_zmtop_ends_and_only_if_the_settings_say_so() {
         let config = home.path().join("config.toml");
         fs::write(&config, format!("[callers]\narmed = {most}\n")).unwrap();
         // To sample changes nothing.
-        let mut pty = started(home.path(), &["--readonly", "--config", config.to_str().unwrap()]);
+        let program = home.path().join("zmtop");
+        copy_program(ZMTOP, &program);
+        let args = ["--readonly", "--config", config.to_str().unwrap()];
+        let env = [("HOME", home.path().to_str().unwrap())];
+        let mut pty = Pty::run((120, 30), program.to_str().unwrap(), &args, &env);
+        pty.wait_for_table();
+        if is_updated {
+            fs::remove_file(&program).unwrap();
+        }
         pty.send(&format!("/pid:{}\r", target.pid()));
         pty.wait("the verdict", |text| {
             text.lines()
