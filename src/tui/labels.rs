@@ -23,8 +23,7 @@ pub(super) fn since(app: &App, snapshot: &Snapshot, judged: &Judgement) -> Strin
     };
     let history = &app.engine.history;
     let ago = history.elapsed_since(at);
-    let unwatched = judged.unwatched.map_or(Duration::ZERO, |gaps| gaps.total);
-    let long = units::span(ago.saturating_sub(unwatched));
+    let long = units::span(judged.watched(snapshot.monotonic).unwrap_or_default());
     match clock(app, snapshot, ago, false) {
         Some(time) if !app.is_narrow() => {
             let earlier = if history.may_be_earlier(at) { " or earlier" } else { "" };

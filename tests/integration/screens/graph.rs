@@ -71,6 +71,23 @@ fn what_began_while_nobody_watched_may_be_older() {
 }
 
 #[test]
+fn a_suspend_is_no_time_in_which_growth_was_watched() {
+    let mut session = Session::new(200, 50);
+    for second in 0..600_u64 {
+        let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
+        grows.walk = Ok(walk(100 * MIB + second * MIB / 4, 0));
+        session.tick_with(1, vec![grows], |snap| {
+            let asleep = if second < 590 { 0.0 } else { 3600.0 };
+            snap.system.uptime = Ok(snap.monotonic.as_secs_f64() + 9000.0 + asleep);
+        });
+    }
+    assert_eq!(session.app.engine.history.suspends().all().count(), 1);
+    let line = session.line("(at least ");
+    let long = line.split("(at least ").nth(1).unwrap().split(')').next().unwrap();
+    assert!(long.contains('m'), "{long}: {line}");
+}
+
+#[test]
 fn what_leaks_is_drawn_since_before_it_began() {
     let mut wide = growing(120, 1);
     let title = wide.line("in use over");
