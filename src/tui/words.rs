@@ -47,7 +47,7 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "█ anon",
-        "Anonymous memory of processes, which belongs to no file: AnonPages of meminfo",
+        "Anonymous memory of processes, which belongs to no file: AnonPages of meminfo, or the used memory − Shmem if that is less",
     ),
     ("▓ shmem", "Shared memory and files of tmpfs: Shmem of meminfo"),
     (

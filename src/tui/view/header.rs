@@ -356,7 +356,7 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     };
     let used = s.used();
     let parts: [(&str, Reading<u64>, char, Style); 3] = [
-        ("anon", s.anon_pages, '█', theme.bar_anon),
+        ("anon", anon(s), '█', theme.bar_anon),
         ("shmem", s.shmem, '▓', theme.bar_shmem),
         ("other", other(s), '▒', theme.bar_slab),
     ];
@@ -407,6 +407,12 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         line.text_right(30, format!("  used, 5 min {chart} "), theme.chart);
     }
     line
+}
+
+/// Returns the anonymous memory that is used. Lazily freed memory is not, but the kernel counts it as anonymous until it reclaims it.
+fn anon(s: &SystemSample) -> Reading<u64> {
+    let most = s.used().unwrap_or(u64::MAX).saturating_sub(s.shmem.unwrap_or(0));
+    Ok(s.anon_pages?.min(most))
 }
 
 /// Returns the used memory except anonymous and shared memory: memory of the kernel and of drivers, and reserves that are never

@@ -15,7 +15,7 @@ use zmtop::units::{Units, delta};
 
 use super::panel::with_mappings;
 use crate::support::rows::{MIB, walk};
-use crate::support::session::Session;
+use crate::support::session::{Session, busy};
 
 fn message(session: &Session) -> &str {
     session.app.screen.message.as_ref().map_or("", |message| &message.text)
@@ -252,6 +252,28 @@ fn only_figures_that_may_be_wrong_are_said_to_be_old() {
     session.push(snapshot);
     let line = session.line("processes  1 figure up to");
     assert!(line.contains(" old"), "{line}");
+}
+
+#[test]
+fn lazily_freed_memory_is_in_no_part_of_the_used_memory() {
+    let gib = |n: f64| Ok((n * 1024.0 * MIB as f64) as u64);
+    // What is in AnonPages; what of it is used.
+    for (anon_pages, anon, other) in [(2.0, "2.0G", "1.0G"), (11.2, "3.0G", "0")] {
+        let mut session = Session::new(120, 40);
+        session.tick_with(5, busy(0), |made| {
+            let system = &mut made.system;
+            (system.mem_total, system.mem_available) = (gib(16.0), gib(12.5));
+            (system.anon_pages, system.shmem) = (gib(anon_pages), gib(0.5));
+        });
+        let line = session.line(" Mem ");
+        let sum = format!("3.5G/16.0G = █ anon {anon} + ▓ shmem 512M + ▒ other {other} ");
+        let bar = &line[..line.find("3.5G").unwrap()];
+        assert!(line.contains(&sum), "{sum}: {line}");
+        assert!(
+            bar.matches('█').count() < bar.matches(' ').count() + bar.matches('░').count(),
+            "{line}"
+        );
+    }
 }
 
 #[test]
