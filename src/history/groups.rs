@@ -199,6 +199,8 @@ pub(super) struct GroupHistories {
     /// By group number. Apart from `groups`, as they are written for every process and should stay in the cache.
     sums: Vec<GroupSums>,
     free: Vec<u32>,
+    /// A group was refused, as there were too many.
+    lacks_some: bool,
     /// Saved groups that have no process so far.
     pub(super) pasts: HashMap<GroupDigest, GroupPast>,
     /// The time up to which resting groups are valid.
@@ -371,6 +373,14 @@ impl GroupHistories {
         Some(group.as_ref()?.row.rested(self.clock))
     }
 
+    /// Returns true once if groups were refused, and there is room for them now: for many, so that not every snapshot of a flood looks all
+    /// up again.
+    pub(super) fn has_room_again(&mut self) -> bool {
+        let has_room = self.lacks_some && self.len() < MAX_GROUPS - MAX_EMPTY;
+        self.lacks_some &= !has_room;
+        has_room
+    }
+
     /// Returns the number of a group; [`NO_GROUP`] if there is none.
     pub(super) fn find(&self, by: GroupBy, name: Option<&[u8]>) -> u32 {
         let index = kind(by).and_then(|at| self.indexes.get(at));
@@ -386,6 +396,7 @@ impl GroupHistories {
             return number;
         }
         if self.groups.len() - self.free.len() >= MAX_GROUPS {
+            self.lacks_some = true;
             return NO_GROUP;
         }
         let number = self.free.pop().unwrap_or_else(|| {

@@ -361,6 +361,11 @@ impl History {
         let Ok(processes) = &snapshot.processes else {
             return Push(None);
         };
+        if self.groups.has_room_again() {
+            let all = self.processes.values_mut();
+            all.for_each(|process| process.membership.is_found = false);
+            self.wakeups.is_whole = true;
+        }
         let places = self.places(snapshot, tick).filter(|_| may_rest);
         let is_whole = places.is_none();
         let pass = Pass {

@@ -405,6 +405,32 @@ fn a_storm_of_names_is_bounded_and_what_lives_is_kept() {
 }
 
 #[test]
+fn what_starts_during_a_storm_of_names_has_a_group_once_it_is_over() {
+    let mut history = History::new(WINDOW);
+    push(&mut history, 0, vec![program(1, 0, "init", "/sbin/init")]);
+    let storm = || (0..10_000_u32).map(|n| program(100_000 + n, 1, &format!("y{n}"), "/bin/y"));
+    push(
+        &mut history,
+        20,
+        std::iter::once(program(1, 0, "init", "/sbin/init"))
+            .chain(storm())
+            .collect(),
+    );
+    // The storm has all groups that there are.
+    let both = |pss| vec![program(1, 0, "init", "/sbin/init"), nginx(200_000, pss)];
+    push(&mut history, 21, {
+        let mut all = both(10);
+        all.splice(1..1, storm());
+        all
+    });
+    assert!(history.group(&key(GroupBy::Command, "nginx")).is_none());
+    for second in 22..26 {
+        push(&mut history, second, both(second));
+    }
+    assert_eq!(delta(&history), Some(2));
+}
+
+#[test]
 fn a_change_at_a_longer_interval_is_a_rate_over_the_window() {
     let mut history = History::new(WINDOW);
     for minute in 0..5 {
