@@ -416,10 +416,25 @@ impl EndedProcesses {
     /// Adds a process; drops the oldest if there are too many.
     pub(super) fn push(&mut self, ended: Box<Ended>) {
         if self.queue.len() >= MAX_ENDED {
-            self.drop_oldest();
+            self.drop_quarter();
         }
         self.bytes += bytes(&ended);
         self.queue.push_back(ended);
+    }
+
+    /// Drops the oldest quarter, at first of those that did not grow: many that end soon must not displace what leaked.
+    fn drop_quarter(&mut self) {
+        let mut excess = MAX_ENDED / 4;
+        for may_grow in [false, true] {
+            self.queue.retain(|ended| {
+                let is_dropped = excess > 0 && (may_grow || !ended.history.is_growing());
+                if is_dropped {
+                    excess -= 1;
+                    self.bytes = self.bytes.saturating_sub(bytes(ended));
+                }
+                !is_dropped
+            });
+        }
     }
 
     /// Drops the oldest; returns the bytes freed, or `None` if there is none.

@@ -191,8 +191,11 @@ fn an_ended_process_is_remembered_with_its_history() {
 }
 
 #[test]
-fn the_last_thousand_ended_processes_are_remembered() {
+fn of_the_last_thousand_ended_processes_those_that_grew_are_remembered_longest() {
     let mut history = History::new(WINDOW);
+    for second in 0..1300 {
+        history.push(&at(second, vec![one(9047, second, 200)]));
+    }
     for round in 0..4_u32 {
         let all = || {
             (0..400)
@@ -200,13 +203,18 @@ fn the_last_thousand_ended_processes_are_remembered() {
                 .collect::<Vec<_>>()
         };
         for second in [0, 20] {
-            history.push(&at(u64::from(round) * 40 + second, all()));
+            history.push(&at(1300 + u64::from(round) * 40 + second, all()));
         }
     }
-    history.push(&at(200, Vec::new()));
-    assert_eq!(history.all_ended().count(), 1000);
-    assert!(history.ended(id(600)).is_none());
-    assert!((601..=1600).all(|pid| history.ended(id(pid)).is_some_and(|ended| ended.id.pid == pid)));
+    history.push(&at(1500, Vec::new()));
+    // A quarter is dropped at once.
+    assert_eq!(history.all_ended().count(), 851);
+    assert_eq!(
+        history.ended(id(9047)).unwrap().history.trend().verdict,
+        Verdict::Leaking
+    );
+    assert!(history.ended(id(750)).is_none());
+    assert!((751..=1600).all(|pid| history.ended(id(pid)).is_some_and(|ended| ended.id.pid == pid)));
 }
 
 #[test]
