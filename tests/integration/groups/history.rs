@@ -417,7 +417,12 @@ fn what_starts_during_a_storm_of_names_has_a_group_once_it_is_over() {
             .collect(),
     );
     // The storm has all groups that there are.
-    let both = |pss| vec![program(1, 0, "init", "/sbin/init"), nginx(200_000, pss)];
+    let late = nginx(200_000, 0);
+    let both = |pss| {
+        let mut late = late.clone();
+        late.walk = Ok(walk(pss * MIB, 0));
+        vec![program(1, 0, "init", "/sbin/init"), late]
+    };
     push(&mut history, 21, {
         let mut all = both(10);
         all.splice(1..1, storm());

@@ -48,12 +48,15 @@ fn what_grows_is_sampled_until_zmtop_ends_and_only_if_the_settings_say_so() {
         let program = home.path().join("zmtop");
         copy_program(ZMTOP, &program);
         let args = ["--readonly", "--config", config.to_str().unwrap()];
-        let env = [("HOME", home.path().to_str().unwrap())];
-        let mut pty = Pty::run((120, 30), program.to_str().unwrap(), &args, &env);
+        // Its file is gone before it starts anything.
+        let script = if is_updated {
+            r#"exec 3< "$0"; rm "$0"; exec /proc/self/fd/3 "$@""#
+        } else {
+            r#"exec "$0" "$@""#
+        };
+        let args = [&["-c", script, program.to_str().unwrap()], &args[..]].concat();
+        let mut pty = Pty::run((120, 30), "sh", &args, &[("HOME", home.path().to_str().unwrap())]);
         pty.wait_for_table();
-        if is_updated {
-            fs::remove_file(&program).unwrap();
-        }
         pty.send(&format!("/pid:{}\r", target.pid()));
         pty.wait("the verdict", |text| {
             text.lines()
