@@ -391,11 +391,11 @@ struct Past {
     before: [f64; 2],
     /// The same without pages of files, if it is known.
     held_before: Option<[f64; 2]>,
-    /// The highest footprint of the last seconds.
-    highest: u64,
+    /// The highest footprint of the last seconds, and the highest held memory.
+    highest: [u64; 2],
     /// The part of its RSS that PSS leaves to other sharers; `None` if its address space was gone.
     shared: Option<u64>,
-    /// It was a zombie, or could not be read.
+    /// It was a zombie, or could not be read, but had figures before.
     is_unknown: bool,
 }
 
@@ -408,9 +408,9 @@ impl Past {
             before: GROWTH_SPANS
                 .map(|span| begin(span, row.newest_footprint() as f64 - row.footprint().change_over(span))),
             held_before: held[0].zip(held[1]).map(Into::into),
-            highest: row.footprint().highest_within(OPEN).unwrap_or(0),
+            highest: [row.footprint(), row.held()].map(|view| view.highest_within(OPEN).unwrap_or(0)),
             shared: row.newest_shared(),
-            is_unknown: row.known.is_none(),
+            is_unknown: row.known.is_none() && row.footprint().start().is_some(),
         }
     }
 
@@ -419,15 +419,20 @@ impl Past {
     fn growth_to(&self, victim: &OomVictim, is_of_daemon: bool, seen: [f64; 2]) -> [f64; 2] {
         let parts = victim.parts.as_ref();
         let at_kill = match (self.shared, parts) {
-            _ if is_of_daemon => self.highest,
+            _ if is_of_daemon => self.highest[0],
             _ if self.is_unknown => return seen,
             (Some(shared), _) => victim.rss.saturating_sub(shared),
             (None, parts) => parts.map_or(0, |parts| parts.anon),
         };
+        let held = match parts {
+            _ if is_of_daemon => Some(self.highest[1]),
+            parts => parts.map(|parts| parts.anon.saturating_add(parts.shmem)),
+        };
         std::array::from_fn(|span| {
             let grown = at_kill as f64 - self.before[span];
-            let held = parts.zip(self.held_before).filter(|_| !is_of_daemon);
-            let held = held.map(|(parts, before)| (parts.anon.saturating_add(parts.shmem)) as f64 - before[span]);
+            let held = held
+                .zip(self.held_before)
+                .map(|(held, before)| held as f64 - before[span]);
             seen[span].max(held.map_or(grown, |held| grown.min(held)))
         })
     }

@@ -406,8 +406,7 @@ impl RowHistory {
     /// Returns the growth of the footprint of a process over `span`, without that of pages of files, in bytes. If other processes no longer map
     /// them, the PSS of the last one rises, but nothing was taken.
     pub(super) fn taken_over(&self, span: Duration) -> f64 {
-        let held = self.view_of(&self.held);
-        self.without_files(self.footprint().change_over(span), |_| held.change_over(span))
+        self.without_files(self.footprint().change_over(span), |_| self.held().change_over(span))
     }
 
     /// Returns the part of the newest RSS that PSS leaves to other sharers, in bytes; `None` if it is unknown.
@@ -420,7 +419,7 @@ impl RowHistory {
     pub(super) fn held_before(&self, span: Duration) -> Option<f64> {
         let (_, newest) = self.held.newest()?;
         let is_whole = self.judged == Judged::Held && !self.is_counted;
-        is_whole.then(|| newest as f64 - self.view_of(&self.held).change_over(span))
+        is_whole.then(|| newest as f64 - self.held().change_over(span))
     }
 
     /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed now, of which the past is not known. Returns the
@@ -462,6 +461,10 @@ impl RowHistory {
     /// Returns a view of the footprint, for drawing.
     pub const fn footprint(&self) -> SeriesView<'_> {
         self.view_of(&self.footprint)
+    }
+
+    pub(super) const fn held(&self) -> SeriesView<'_> {
+        self.view_of(&self.held)
     }
 
     const fn view_of<'a>(&'a self, series: &'a TimeSeries) -> SeriesView<'a> {

@@ -1079,3 +1079,32 @@ fn a_program_whose_share_of_a_file_rises_has_not_filled_the_machine() {
         "{told}"
     );
 }
+
+#[test]
+fn a_new_victim_that_was_not_read_yet_may_have_taken_all_of_its_memory() {
+    let rows = |second: u64| {
+        let mut rows = vec![holding(8, "logger", "/shop", 10 + second)];
+        if second == 59 {
+            let mut new = holding(7, "node", "/shop", 0);
+            (new.walk, new.id.starttime) = (Err(Missing::Pending), 5900);
+            rows.insert(0, new);
+        }
+        rows
+    };
+    let kill = killed(60, 1, 7, "node", 140, Some("/shop"));
+    assert_eq!(newest(&after_kill(rows, &kill)).grower, None);
+}
+
+#[test]
+fn pages_of_files_of_a_daemons_victim_are_no_growth() {
+    let rows = |second: u64| {
+        let recent = second.saturating_sub(50);
+        let mut reader = holding(7, "importer", "/shop/web", 0);
+        let memory = &mut reader.walk.as_mut().unwrap().memory;
+        let file = 30 * recent * MIB;
+        (memory.pss, memory.pss_file, memory.pss_anon) = (50 * MIB + file, Ok(file), Ok(50 * MIB));
+        vec![reader, holding(8, "leaker", "/shop/web", 20 + 10 * recent)]
+    };
+    let told = why(&after_kill(rows, &killed_by_daemon(60, 7, "importer", 350, 0)));
+    assert!(told.contains("; 8 leaker had grown most, +100M in 10s"), "{told}");
+}
