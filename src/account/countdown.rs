@@ -7,7 +7,8 @@
 //! A forecast must not reach much further than its evidence: a pace is extrapolated to at most `DANGER_REACH` times
 //! the time for which this fall has been observed (for a cgroup, `CGROUP_REACH` times). So a danger is reported once a fifth
 //! of the time to the limit has passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
-//! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row, at intervals up to 1 second within 3 seconds.
+//! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row. At
+//! intervals of up to 1 second, they take 3 seconds.
 //! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was. If it only slows, as
 //! when memory has to be swapped out first, the forecast goes on while less than a minute is left.
 //!

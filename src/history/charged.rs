@@ -276,7 +276,7 @@ struct Inside {
     shmem: u64,
     anon: u64,
     /// The most that one has of pages that it shares since a fork. The other process may be elsewhere, or may have ended since the walk.
-    /// Those of many forks are the same pages.
+    /// The pages of many forks are the same.
     shared: u64,
 }
 

@@ -384,7 +384,7 @@ struct EndedProcess {
     bytes: usize,
 }
 
-/// What a victim had before its last growth, in bytes.
+/// The memory of a victim before its last growth, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     /// Its footprint before each of [`GROWTH_SPANS`].

@@ -235,7 +235,7 @@ pub(super) struct StallWatch {
     /// The beginnings of the last stalls, the newest last.
     begun: VecDeque<Duration>,
     refaults: BTreeMap<Arc<[u8]>, Refaults>,
-    /// Those of the machine, if the kernel has this counter.
+    /// The refaults of the machine, if the kernel has this counter.
     of_machine: Option<Refaults>,
 }
 

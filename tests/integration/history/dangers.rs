@@ -11,7 +11,7 @@ use zmtop::model::system::{AccountingInputs, MemoryMount};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot, SystemSample};
 use zmtop::units::Units;
 
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts, with_file};
 
 /// A process of that program, in a cgroup, with so many MiB of anonymous memory.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
@@ -922,49 +922,32 @@ fn cgroups_that_are_removed_while_their_memory_is_kept_do_not_hide_the_danger_of
 
 #[test]
 fn memory_of_a_cgroup_that_no_process_has_is_named_and_no_process_beside_it() {
-    let mut history = History::new(Duration::from_secs(10));
-    for second in 0..60_u64 {
-        let mut snap = machine(second, 20_000, vec![holding(10, "backup", "/shop/m", 20 + second)]);
-        let figures = CgroupFigures {
-            shmem: Ok(3 * second * MIB),
-            file_mapped: Ok(0),
-            anon: Ok((20 + second) * MIB),
-            unmapped: Ok(0),
-            kernel: Ok(0),
-            ..limited_to(300, 20 + 4 * second)
-        };
-        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
-        history.push(&snap);
-    }
-    let [danger] = history.dangers() else {
-        panic!("{:?}", history.dangers())
+    let figures = |second: u64| CgroupFigures {
+        shmem: Ok(3 * second * MIB),
+        file_mapped: Ok(0),
+        anon: Ok((20 + second) * MIB),
+        unmapped: Ok(0),
+        kernel: Ok(0),
+        ..limited_to(300, 20 + 4 * second)
     };
-    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    let text = in_shop(|second| vec![holding(10, "backup", "/shop/m", 20 + second)], figures);
     assert!(text.contains(": shared memory and tmpfs +180M/min"), "{text}");
 }
 
 #[test]
 fn a_program_whose_processes_fill_a_cgroup_together_is_named_and_no_process_beside_it() {
-    let mut history = History::new(Duration::from_secs(10));
-    for second in 0..60_u64 {
+    let rows = |second: u64| {
         let swarm = (0..10).map(|n| holding(20 + n, "swarm", "/shop/g", 10 + second));
         // The processes of that name elsewhere do not fill it.
         let elsewhere = (0..10).map(|n| holding(40 + n, "swarm", "/other", 10 + 3 * second));
         let beside = [holding(10, "backup", "/shop/m", 20 + 4 * second)];
-        let rows = beside.into_iter().chain(swarm).chain(elsewhere).collect();
-        let mut snap = machine(second, 20_000, rows);
-        let used = 120 + 14 * second;
-        snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), limited_to(1100, used))].into());
-        history.push(&snap);
-    }
-    let [danger] = history.dangers() else {
-        panic!("{:?}", history.dangers())
+        beside.into_iter().chain(swarm).chain(elsewhere).collect()
     };
-    let text = danger.text(&snapshot(Duration::ZERO, Vec::new()), Units::Auto);
+    let text = in_shop(rows, |second| limited_to(1100, 120 + 14 * second));
     assert!(text.contains(": swarm +600M/min"), "{text}");
 }
 
-/// Returns the text of the only danger after a minute in `/shop`, whose limit is 1100 MiB.
+/// Returns the text of the only danger after a minute with these rows and figures of `/shop`.
 fn in_shop(rows: impl Fn(u64) -> Vec<ProcessSample>, figures: impl Fn(u64) -> CgroupFigures) -> String {
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..60_u64 {
@@ -997,10 +980,8 @@ fn what_takes_most_is_named_if_no_process_takes_half() {
 fn a_process_whose_share_of_a_file_rises_takes_no_memory() {
     // Other processes that mapped the file have ended.
     let rows = |second: u64| {
-        let mut mapper = holding(10, "mapper", "/shop/m", 0);
-        let memory = &mut mapper.walk.as_mut().unwrap().memory;
         let file = 20 * second.saturating_sub(50) * MIB;
-        (memory.pss, memory.pss_file, memory.pss_anon) = (8 * MIB + file, Ok(file), Ok(8 * MIB));
+        let mapper = with_file(holding(10, "mapper", "/shop/m", 8), file);
         vec![mapper, holding(11, "taker", "/shop/g", 20 + 10 * second)]
     };
     let text = in_shop(rows, |second| limited_to(1100, 30 + 10 * second));

@@ -13,7 +13,7 @@ use zmtop::model::{CgroupFigures, Missing, Owner, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
 use crate::support::kills::{killed, killed_by_daemon};
-use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_facts, with_pss};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_facts, with_file, with_pss};
 
 const HERE: &str = "here";
 
@@ -1064,10 +1064,7 @@ fn a_program_whose_share_of_a_file_rises_has_not_filled_the_machine() {
     let rows = |second: u64| {
         let recent = second.saturating_sub(50);
         let swarm = (0..4).map(|n| holding(20 + n, "swarm", "/", 5 + 4 * recent));
-        let mut mapper = holding(8, "mapper", "/", 0);
-        let memory = &mut mapper.walk.as_mut().unwrap().memory;
-        let file = 30 * recent * MIB;
-        (memory.pss, memory.pss_file, memory.pss_anon) = (8 * MIB + file, Ok(file), Ok(8 * MIB));
+        let mapper = with_file(holding(8, "mapper", "/", 8), 30 * recent * MIB);
         [holding(7, "importer", "/", 60), mapper]
             .into_iter()
             .chain(swarm)
@@ -1099,10 +1096,7 @@ fn a_new_victim_that_was_not_read_yet_may_have_taken_all_of_its_memory() {
 fn pages_of_files_of_a_daemons_victim_are_no_growth() {
     let rows = |second: u64| {
         let recent = second.saturating_sub(50);
-        let mut reader = holding(7, "importer", "/shop/web", 0);
-        let memory = &mut reader.walk.as_mut().unwrap().memory;
-        let file = 30 * recent * MIB;
-        (memory.pss, memory.pss_file, memory.pss_anon) = (50 * MIB + file, Ok(file), Ok(50 * MIB));
+        let reader = with_file(holding(7, "importer", "/shop/web", 50), 30 * recent * MIB);
         vec![reader, holding(8, "leaker", "/shop/web", 20 + 10 * recent)]
     };
     let told = why(&after_kill(rows, &killed_by_daemon(60, 7, "importer", 350, 0)));

@@ -57,6 +57,14 @@ pub(crate) fn with_pss(pid: u32, command: &str, pss: u64) -> ProcessSample {
     }
 }
 
+/// Adds so many mapped bytes of files to a process, whose other memory is anonymous.
+pub(crate) fn with_file(mut sample: ProcessSample, bytes: u64) -> ProcessSample {
+    let memory = &mut sample.walk.as_mut().expect("it was read").memory;
+    (memory.pss_anon, memory.pss_file) = (Ok(memory.pss), Ok(bytes));
+    memory.pss += bytes;
+    sample
+}
+
 /// Makes the process run under a subordinate uid of `user{owner}`.
 pub(crate) fn subordinate(sample: ProcessSample, uid: u32, owner: u32) -> ProcessSample {
     with_facts(sample, |facts| {
