@@ -221,6 +221,22 @@ impl Countdown {
         within.map(|(_, value)| *value).min().unwrap_or(u64::MAX)
     }
 
+    /// Returns the highest quantity within `age` before the lowest of the `newest` values, and that lowest one. `None` without any.
+    pub fn fall_within(&self, age: Duration, newest: usize) -> Option<[u64; 2]> {
+        let (end, lowest) = self.values().rev().take(newest).min_by_key(|(_, value)| *value)?;
+        let begin = self.before(end, age).map_or(Duration::ZERO, |(at, _)| at);
+        let within = self.values().filter(|(at, _)| (begin..=end).contains(at));
+        let highest = within.map(|(_, value)| value).max()?;
+        Some([highest, lowest])
+    }
+
+    /// Returns by how much it fell in the last `age`; `None` if it was not known then, or rose.
+    pub fn fall_over(&self, age: Duration) -> Option<u64> {
+        let (now, newest) = *self.fine.back()?;
+        let (_, earlier) = self.before(now, age)?;
+        earlier.checked_sub(newest).filter(|fall| *fall > 0)
+    }
+
     /// Returns the newest value of at least that age.
     fn before(&self, at: Duration, age: Duration) -> Option<Value> {
         self.values().rev().find(|(then, _)| at.saturating_sub(*then) >= age)

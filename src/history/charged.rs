@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::account::SHMEM;
 use crate::account::headroom::with_ancestors;
 use crate::group::PartKey;
+use crate::history::kills::AFTER_KILL;
 use crate::history::most::fullest;
 use crate::model::process::ProcessSample;
 use crate::model::snapshot::Snapshot;
@@ -31,9 +32,6 @@ const MAX_OF_OWNER: usize = 64;
 const REMOVED: Duration = Duration::from_secs(60);
 /// Time within which the memory of a victim counts that is gone: the kernel's log may be read late.
 const GONE: Duration = Duration::from_secs(3);
-
-/// Maximum number of snapshots from a kill to the one in which it is found.
-const AFTER_KILL: usize = 2;
 
 /// The kinds of such memory.
 pub static KINDS: [PartKey; 4] = [
@@ -61,9 +59,12 @@ pub struct Value {
     mapped: u64,
     kernel: u64,
     anon: u64,
+    /// The anonymous memory is known.
+    is_whole: bool,
     /// The part of it that is in processes of the cgroup, at most.
     inside: u64,
     unmapped: u64,
+    swap: u64,
 }
 
 impl Value {
@@ -77,8 +78,10 @@ impl Value {
             mapped: figures.file_mapped.ok()?.min(most.shmem),
             kernel: figures.kernel.unwrap_or(0),
             anon,
+            is_whole: figures.anon.is_ok(),
             inside: anon.min(most.anon.saturating_add(most.shared)),
             unmapped: figures.unmapped.unwrap_or(0),
+            swap: figures.swap.unwrap_or(0),
         })
     }
 
@@ -92,9 +95,9 @@ impl Value {
         }
     }
 
-    /// Returns the bytes of all kinds, in processes and in none.
+    /// Returns the bytes of all kinds, in processes and in none, and in swap.
     fn total(&self) -> u64 {
-        let known = [self.shmem, self.kernel, self.anon, self.unmapped];
+        let known = [self.shmem, self.kernel, self.anon, self.unmapped, self.swap];
         known.into_iter().fold(0, u64::saturating_add)
     }
 
@@ -124,8 +127,10 @@ impl Value {
             mapped: mix(older.mapped, newer.mapped),
             kernel: mix(older.kernel, newer.kernel),
             anon: mix(older.anon, newer.anon),
+            is_whole: older.is_whole && newer.is_whole,
             inside: mix(older.inside, newer.inside),
             unmapped: mix(older.unmapped, newer.unmapped),
+            swap: mix(older.swap, newer.swap),
         }
     }
 }
@@ -173,7 +178,8 @@ impl Series {
             };
             let next = all.get(place + 1).map_or(Duration::MAX, |next| next.at);
             let is_needed = |last: &Value| next.saturating_sub(last.at) >= *step;
-            if self.values.last().is_none_or(is_needed) {
+            let is_recent = place + AFTER_KILL + 1 >= all.len();
+            if is_recent || self.values.last().is_none_or(is_needed) {
                 self.values.push(*value);
             }
         }
@@ -256,17 +262,24 @@ impl Charged {
         })
     }
 
-    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`. What it had just before
-    /// counts, too: the memory of a process that was killed is gone. Returns `None` if that may be unknown: a kill is found up to two
-    /// snapshots later.
-    pub(super) fn growth_of_all(&self, path: &[u8], now: Duration, span: Duration) -> Option<u64> {
+    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now` up to a kill, at which it
+    /// had the `usage` of the kernel's log. If that is unknown, what it had just before counts: the memory of a process that was killed is
+    /// gone. Returns `None` if that may be unknown, too: a kill is found up to two snapshots later. Also if anonymous memory is unknown.
+    pub(super) fn growth_of_all(&self, path: &[u8], now: Duration, span: Duration, usage: Option<u64>) -> Option<u64> {
         let values = self.values(path, now, span);
-        let recent = values.iter().take_while(|value| now.saturating_sub(value.at) <= GONE);
-        let recent = recent.enumerate().collect::<Vec<_>>();
-        let highest = recent.iter().max_by_key(|(place, value)| (value.total(), *place));
-        let (last, highest) = *highest.filter(|_| recent.len() > AFTER_KILL)?;
+        if !values.iter().all(|value| value.is_whole) {
+            return None;
+        }
+        let is_recent = |(place, value): &(usize, &Value)| *place <= AFTER_KILL || now.saturating_sub(value.at) <= GONE;
+        let recent = values.iter().enumerate().take_while(is_recent);
+        let (last, highest) = recent.max_by_key(|(place, value)| (value.total(), *place))?;
         let least = values[last..].iter().map(Value::total).min()?;
-        Some(highest.total().saturating_sub(least))
+        let at_kill = match usage {
+            Some(usage) => usage.saturating_add(highest.swap).max(highest.total()),
+            None if values.len() > AFTER_KILL => highest.total(),
+            None => return None,
+        };
+        Some(at_kill.saturating_sub(least))
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, digests, lazily_freed_in_use, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
-use crate::group::{GroupBy, RowKey};
+use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::history::charged::KINDS;
 use crate::history::most::{LimitOf, fullest, most};
@@ -42,10 +42,8 @@ const MAX_LIMITS: usize = 1024;
 const MAX_LIMITS_OF_OWNER: usize = 64;
 /// Multiple of its growth by which a cgroup may grow further, up to its limit.
 const FURTHER: u64 = 4;
-/// Minimum share of the pace that the reported process or program must have.
-const MIN_SHARE: f64 = 0.25;
-/// Share of the pace below which a process is not preferred to a program, a user or a kind of memory that grows more.
-const MOST: f64 = 0.5;
+/// Minimum share of the pace that the reported process or program must have: others may grow unseen.
+const MIN_SHARE: f64 = 0.5;
 /// Bounds of the time over which the growth of that process is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// Minimum time over which it is measured first.
@@ -547,6 +545,11 @@ impl DangerWatch {
         watched.is_none_or(|watched| watched.countdown.is_new_low(forecast))
     }
 
+    /// Returns the highest memory left on the machine within `age` before the lowest of the `newest` values, and that lowest one.
+    pub(super) fn fall_of_machine(&self, age: Duration, newest: usize) -> Option<[u64; 2]> {
+        self.limits.get(&Limit::Machine)?.countdown.fall_within(age, newest)
+    }
+
     /// Returns the memory left below the limits of cgroups as of the last snapshot.
     pub(super) const fn rooms(&self) -> &BTreeMap<Arc<[u8]>, Room> {
         &self.rooms
@@ -658,7 +661,9 @@ impl History {
             return Some((RowKey::Process(*id), forecast.pace));
         }
         // Another process may have grown more since the window began, and stopped.
-        let recent = (forecast.window / 4).clamp(RECENT, TAKER_SPAN[1]);
+        let recent = (forecast.window / 4)
+            .max(snapshot.interval * 2)
+            .clamp(RECENT, TAKER_SPAN[1]);
         // Growth may show late, by the age of the walk.
         let longest = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
         let mut spans = [recent, longest].into_iter();
@@ -704,26 +709,18 @@ impl History {
         });
         let processes: Vec<_> = processes.collect();
         // The processes of a program or a user may be in several cgroups.
-        let rows = snapshot.rows().iter();
-        let elsewhere = rows.filter(|sample| sample.facts.cgroup.as_ref().is_ok_and(|path| is_stopped(path)));
-        let names = |sample: &ProcessSample| {
-            let user = sample.facts.owner_name().ok().cloned();
-            [(GroupBy::Command, self.command(sample.id)), (GroupBy::User, user)]
-        };
-        let elsewhere: HashSet<_> = elsewhere.flat_map(names).collect();
-        let (counted, elsewhere) = (&processes[..], &elsewhere);
+        let partial = self.groups_of(snapshot.rows().iter().filter(|sample| !is_within(sample)));
         let whole = |by| {
-            // Members that ended count against those that came, unless some are elsewhere. Below a cgroup, that is not known.
-            let bounded = move |(key, sum): (RowKey, f64)| {
-                let is_partial = matches!(&key, RowKey::Group(key) if elsewhere.contains(&(by, key.name.clone())));
-                let row = self.row(&key).filter(|_| *limit == Limit::Machine && !is_partial);
-                let grown = row.map_or(sum, |row| sum.min(pace_of(row.footprint().change_over(span))));
-                (key, grown)
+            let bounded = |(key, sum): (GroupKey, f64)| {
+                let most = self.group_growth(&key, &partial, span).map_or(f64::MAX, pace_of);
+                (RowKey::Group(key), sum.min(most).min(forecast.pace))
             };
-            self.sums_of(counted, by).map(bounded)
+            self.sums_of(&processes, by).map(bounded)
         };
         let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
-        let enough = forecast.pace * MOST;
+        // What is left may have fallen more slowly lately, or faster.
+        let fall = stopping.and_then(|watched| watched.countdown.fall_over(span));
+        let enough = fall.map_or(forecast.pace, |bytes| pace_of(bytes as f64)) * MIN_SHARE;
         let most = self.most_of(&processes, each, whole(GroupBy::Command), enough);
         let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
         let most = self.most_of(&processes, most.into_iter(), whole(GroupBy::User), enough);
@@ -736,7 +733,7 @@ impl History {
             Limit::AddressSpace(_) => None,
         };
         let most = self.most_of(&processes, most.into_iter(), part.into_iter(), enough);
-        most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
+        most.filter(|(_, pace)| *pace >= enough)
     }
 
     /// Returns true if a row has more memory than in the minutes before `window`. On a sawtooth, it would not.

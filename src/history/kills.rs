@@ -20,10 +20,10 @@ use crate::history::most::{LimitOf, ROOT, most};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, DaemonKill, KillCause, OomKill, OomVictim, forget_kills};
-use crate::model::process::{Facts, Identity};
+use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::unit::owned_path;
-use crate::model::{CgroupFigures, Missing, Reading};
+use crate::model::{CgroupFigures, Memory, Missing, Reading};
 use crate::text;
 use crate::units::{self, Units};
 
@@ -48,10 +48,12 @@ const COMMAND_WIDTH: usize = 20;
 const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
 /// Minimum growth to report, as a share of the limit.
 const MIN_GROWTH: f64 = 0.02;
-/// Share of the growth of a cgroup that living processes must explain, so that no ended one is considered; and minimum share that any must
-/// explain, if the cgroup grew by that share of its limit.
+/// Minimum share of all growth below the limit that the reported row must have: others may have grown unseen.
 const EXPLAINED: f64 = 0.5;
-const MIN_SHARE: f64 = 0.25;
+/// Minimum growth of a cgroup that is reported if no row explains it, as a share of the limit.
+const MIN_UNEXPLAINED: f64 = 0.25;
+/// Number of snapshots from a kill to the one in which it is found, at most.
+pub(super) const AFTER_KILL: usize = 2;
 
 /// A kill, with data from the snapshots before it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -395,8 +397,16 @@ struct Past {
     highest: [u64; 2],
     /// The part of its RSS that PSS leaves to other sharers; `None` if its address space was gone.
     shared: Option<u64>,
+    swap: u64,
     /// It was a zombie, or could not be read, but had figures before.
     is_unknown: bool,
+}
+
+/// The growth of a victim over each of [`GROWTH_SPANS`], in bytes: at least and at most. What it shared is not known by kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct OwnGrowth {
+    least: [f64; 2],
+    most: [f64; 2],
 }
 
 impl Past {
@@ -410,32 +420,62 @@ impl Past {
             held_before: held[0].zip(held[1]).map(Into::into),
             highest: [row.footprint(), row.held()].map(|view| view.highest_within(OPEN).unwrap_or(0)),
             shared: row.newest_shared(),
+            swap: row.known().map_or(0, |known| known.swap),
             is_unknown: row.known.is_none() && row.footprint().start().is_some(),
         }
     }
 
     /// Returns the growth up to the kill, of which the last snapshots saw so much. The log has the memory at that time; of a daemon's victim,
     /// they have it. The last one may have been taken while it was ending.
-    fn growth_to(&self, victim: &OomVictim, is_of_daemon: bool, seen: [f64; 2]) -> [f64; 2] {
+    fn growth_to(&self, victim: &OomVictim, is_of_daemon: bool, seen: [f64; 2]) -> OwnGrowth {
         let parts = victim.parts.as_ref();
-        let at_kill = match (self.shared, parts) {
-            _ if is_of_daemon => self.highest[0],
-            _ if self.is_unknown => return seen,
-            (Some(shared), _) => victim.rss.saturating_sub(shared),
-            (None, parts) => parts.map_or(0, |parts| parts.anon),
+        let (least, most) = match (self.shared, parts) {
+            _ if is_of_daemon => (self.highest[0], self.highest[0]),
+            _ if self.is_unknown => (0, victim.rss),
+            (Some(shared), _) => (victim.rss.saturating_sub(shared), victim.rss),
+            (None, parts) => (parts.map_or(0, |parts| parts.anon), victim.rss),
         };
         let held = match parts {
             _ if is_of_daemon => Some(self.highest[1]),
             parts => parts.map(|parts| parts.anon.saturating_add(parts.shmem)),
         };
-        std::array::from_fn(|span| {
-            let grown = at_kill as f64 - self.before[span];
-            let held = held
-                .zip(self.held_before)
-                .map(|(held, before)| held as f64 - before[span]);
-            seen[span].max(held.map_or(grown, |held| grown.min(held)))
-        })
+        let grown = |span: usize, at_kill: u64, swap: u64| {
+            let grown = at_kill.saturating_add(swap) as f64 - self.before[span];
+            let held = held.zip(self.held_before);
+            let held = held.map(|(held, before)| held.saturating_add(swap) as f64 - before[span]);
+            held.map_or(grown, |held| grown.min(held))
+        };
+        // What was in swap may have been read from it.
+        let swap = if is_of_daemon { 0 } else { self.swap };
+        let least = std::array::from_fn(|span| seen[span].max(grown(span, least, 0)));
+        OwnGrowth {
+            least,
+            most: std::array::from_fn(|span| least[span].max(grown(span, most, swap))),
+        }
     }
+}
+
+/// A process below the limit, beside the victim.
+#[derive(Debug)]
+struct Other {
+    id: Identity,
+    comm: Box<[u8]>,
+    /// Its growth over each of [`GROWTH_SPANS`], in bytes.
+    growth: [f64; 2],
+    /// It lived at the time of the kill.
+    is_certain: bool,
+}
+
+/// A new kill, with what is known to find what had grown most.
+#[derive(Clone, Copy)]
+struct OfKill<'a> {
+    snapshot: &'a Snapshot,
+    victim: &'a OomVictim,
+    kill: &'a Kill,
+    /// The cgroup whose limit was reached.
+    path: Option<&'a [u8]>,
+    others: &'a [Other],
+    own: OwnGrowth,
 }
 
 /// The saved form of a kill. It has only the names of the processes.
@@ -559,7 +599,14 @@ type Figures = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 
 impl KillWatch {
     /// Remembers a process that ended. `is_memorable` is true if the history remembers it, too.
-    pub(super) fn process_ended(&mut self, id: Identity, process: &ProcessHistory, is_memorable: bool, now: Duration) {
+    pub(super) fn process_ended(
+        &mut self,
+        id: Identity,
+        process: &ProcessHistory,
+        is_memorable: bool,
+        first: Option<Duration>,
+        now: Duration,
+    ) {
         let footprint = process.row.newest_footprint();
         self.ended.push(EndedProcess {
             at: now,
@@ -568,7 +615,7 @@ impl KillWatch {
                 facts: Arc::clone(&process.facts),
                 footprint,
             },
-            growth: growth(&process.row, process.started_at, now),
+            growth: growth(&process.row, process.started_at, first, now),
             past: Past::of(&process.row, process.started_at, now),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
@@ -716,10 +763,11 @@ fn is_place(victim: &OomVictim, facts: &Facts) -> bool {
     **own == *ROOT || is_within(own, logged) || logged.ends_with(within)
 }
 
-/// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, it counts as 0.
-fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64; 2] {
+/// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, it counts as 0, unless the history began later.
+fn growth(row: &RowHistory, started_at: Option<Duration>, first: Option<Duration>, now: Duration) -> [f64; 2] {
     GROWTH_SPANS.map(|span| {
-        if started_at.is_some_and(|at| at >= now.saturating_sub(span)) {
+        let is_new = |at: Duration| at >= now.saturating_sub(span) && first.is_none_or(|first| at >= first);
+        if started_at.is_some_and(is_new) {
             row.newest_taken() as f64
         } else {
             row.taken_over(span)
@@ -865,12 +913,19 @@ impl History {
             if let Ok(victim) = &event.victim
                 && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR
             {
-                let own_growth;
-                (kill.known, own_growth) = self.known_victim(snapshot, victim, event.daemon.is_some());
+                let own;
+                (kill.known, own) = self.known_victim(snapshot, victim, event.daemon.is_some());
                 kill.drop_false_group();
                 let victim = kill.event.victim.as_ref().unwrap_or(victim);
-                let grower = |span| self.grower(snapshot, victim, &kill, own_growth, span);
-                kill.grower = (0..GROWTH_SPANS.len()).find_map(grower);
+                let of_kill = OfKill {
+                    snapshot,
+                    victim,
+                    kill: &kill,
+                    path: self.charged_path(victim, &kill),
+                    others: &self.others(snapshot, victim, &kill),
+                    own,
+                };
+                kill.grower = (0..GROWTH_SPANS.len()).find_map(|span| self.grower(of_kill, span));
             }
             self.kill_watch.push(kill);
         }
@@ -884,7 +939,7 @@ impl History {
         snapshot: &Snapshot,
         victim: &OomVictim,
         is_of_daemon: bool,
-    ) -> (Option<KnownVictim>, [f64; 2]) {
+    ) -> (Option<KnownVictim>, OwnGrowth) {
         let is_it = |id: Identity, facts: &Facts| {
             let is_same = is_of_daemon || is_user(victim, facts) && is_place(victim, facts);
             id.pid == victim.pid && facts.comm == victim.comm && is_same
@@ -900,7 +955,8 @@ impl History {
         let row = rows.next();
         let Some((row, process)) = row.and_then(|row| Some((row, self.processes.get(&row.id)?))) else {
             // All of its memory may be new.
-            return (None, [victim.rss as f64; 2]);
+            let most = [victim.rss as f64; 2];
+            return (None, OwnGrowth { least: most, most });
         };
         let known = KnownVictim {
             id: row.id,
@@ -914,11 +970,11 @@ impl History {
 
     fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
         self.get(id)
-            .map_or([0.0; 2], |row| growth(row, self.started_at(id), now))
+            .map_or([0.0; 2], |row| growth(row, self.started_at(id), self.first, now))
     }
 
     /// Returns the sums of the programs, or of the users, with several of these processes.
-    pub(super) fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (RowKey, f64)> {
+    pub(super) fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (GroupKey, f64)> {
         let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
         for (id, bytes) in processes {
             let name = match by {
@@ -932,73 +988,155 @@ impl History {
             }
         }
         let several = sums.into_iter().filter(|(_, (count, _))| *count > 1);
-        several.map(move |(name, (_, sum))| (RowKey::Group(GroupKey { by, name: Some(name) }), sum))
+        several.map(move |(name, (_, sum))| (GroupKey { by, name: Some(name) }, sum))
+    }
+
+    /// Returns the other processes below the limit at the time of the kill.
+    fn others(&self, snapshot: &Snapshot, victim: &OomVictim, kill: &Kill) -> Vec<Other> {
+        let limit_of = kill.limit_of();
+        let known = kill.known.as_ref();
+        let is_other = |id: Identity, facts: &Facts| {
+            let is_victim = known.map_or(id.pid == victim.pid, |known| known.id == id);
+            !is_victim && limit_of.covers(&facts.cgroup)
+        };
+        // It may have been started in place of the victim.
+        let lately = snapshot.monotonic.saturating_sub(snapshot.interval * AFTER_KILL as u32);
+        let is_successor = |row: &ProcessSample| {
+            let is_new = self.started_at(row.id).is_some_and(|at| at >= lately);
+            is_new && row.facts.comm == victim.comm && known.is_none_or(|known| known.facts.cgroup == row.facts.cgroup)
+        };
+        let living = snapshot.rows().iter().filter(|row| is_other(row.id, &row.facts));
+        let living = living.filter(|row| !is_successor(row)).map(|row| {
+            // What it shares since a fork is not new.
+            let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
+            let own = row.memory().map_or(f64::MAX, |memory| own(memory) as f64);
+            let is_new = |span: Duration| {
+                self.started_at(row.id)
+                    .is_some_and(|at| at >= snapshot.monotonic.saturating_sub(span))
+            };
+            let grown = self.growth_of(row.id, snapshot.monotonic);
+            let bounded = |span: usize| {
+                if is_new(GROWTH_SPANS[span]) {
+                    grown[span].min(own)
+                } else {
+                    grown[span]
+                }
+            };
+            Other {
+                id: row.id,
+                comm: row.facts.comm.clone(),
+                growth: std::array::from_fn(bounded),
+                is_certain: true,
+            }
+        });
+        // The memory of one that ended before the kill was free. The log has the order of the kills.
+        let event = snapshot
+            .oom_kills
+            .iter()
+            .position(|event| *event == kill.event)
+            .unwrap_or(0);
+        let later = snapshot.oom_kills.get(event..).unwrap_or_default();
+        let is_later = |id: Identity| {
+            let mut victims = later.iter().filter_map(|event| event.victim.as_ref().ok());
+            victims.any(|victim| victim.pid == id.pid)
+        };
+        let ended = self.kill_watch.ended.iter().rev();
+        let ended = ended.filter(|ended| is_other(ended.victim.id, &ended.victim.facts) && ended.at >= lately);
+        let ended = ended.map(|ended| Other {
+            id: ended.victim.id,
+            comm: ended.victim.facts.comm.clone(),
+            growth: ended.growth,
+            is_certain: is_later(ended.victim.id),
+        });
+        living.chain(ended).collect()
     }
 
     /// Returns the process, the program or the memory in no process that grew most below the limit over one of the spans, unless
     /// that is the victim.
-    fn grower(
-        &self,
-        snapshot: &Snapshot,
-        victim: &OomVictim,
-        kill: &Kill,
-        own_growth: [f64; 2],
-        span: usize,
-    ) -> Option<Grower> {
-        let is_below = |facts: &Facts| kill.limit_of().covers(&facts.cgroup);
-        let known = kill.known.as_ref();
-        let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);
-        let living = snapshot.rows().iter().filter(|row| is_below(&row.facts));
-        let living = living.map(|row| (row.id, self.growth_of(row.id, snapshot.monotonic)[span]));
-        let mut others: Vec<(Identity, f64)> = living.filter(|(id, ..)| !is_victim(*id)).collect();
+    fn grower(&self, of_kill: OfKill<'_>, span: usize) -> Option<Grower> {
+        let OfKill {
+            snapshot,
+            victim,
+            path,
+            others,
+            own,
+            ..
+        } = of_kill;
         let size = victim.limit.as_ref().and_then(|limit| limit.size);
         let size = size.or(snapshot.system.mem_total.ok()).unwrap_or(0) as f64;
-        let path = self.charged_path(victim, kill);
-        let charged = self.charged();
-        let grown = path.and_then(|path| charged.growth_of_all(path, snapshot.monotonic, GROWTH_SPANS[span]));
-        let grown = grown.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64);
-        let explains = |found: &Option<(RowKey, f64)>, share: f64| {
-            let bytes = found.as_ref().map_or(0.0, |(_, bytes)| *bytes).max(own_growth[span]);
-            grown.is_some_and(|grown| bytes >= grown * share)
+        let grown = self.grown_below(of_kill, GROWTH_SPANS[span]);
+        let in_none = path.map_or([0; KINDS.len()], |path| {
+            self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
+        });
+        let in_none = in_none.map(|bytes| bytes as f64);
+        let found = self.grown_most(of_kill, grown, span);
+        let parts = KINDS.iter().cloned().map(RowKey::Part).zip(in_none);
+        let found = most(found.into_iter().chain(parts));
+        let is_enough = |(_, bytes): &(RowKey, f64)| {
+            let is_most = *bytes > grown.map_or(own.most[span], |_| own.least[span]);
+            is_most && *bytes >= grown.unwrap_or(0.0) * EXPLAINED
         };
-        let mut found = self.grown_most(snapshot, victim, path, &others, grown, span);
-        // The memory of a process that ended before the kill is free. Its end may have been seen late.
-        let ended = || {
-            let mut ended = self.kill_watch.ended.iter();
-            let of_victim = known.and_then(|known| ended.find(|ended| ended.victim.id == known.id));
-            let at_kill = match known {
-                Some(_) => kill.at.min(of_victim.map_or(snapshot.monotonic, |ended| ended.at)),
-                None => kill.at.saturating_sub(OPEN),
-            };
-            let ended = self.kill_watch.ended.iter().filter(move |ended| ended.at >= at_kill);
-            ended.filter(|ended| is_below(&ended.victim.facts) && !is_victim(ended.victim.id))
+        let of_all = path.and(grown);
+        let unexplained = || {
+            let each = others.iter().map(|other| other.growth[span].max(0.0));
+            let known = each.chain(in_none).sum::<f64>() + own.most[span];
+            of_all.filter(|grown| *grown >= size * MIN_UNEXPLAINED && known < grown * EXPLAINED)
         };
-        if !explains(&found, EXPLAINED) {
-            others.extend(ended().map(|ended| (ended.victim.id, ended.growth[span])));
-            found = self.grown_most(snapshot, victim, path, &others, grown, span);
-        }
-        let unexplained = grown.filter(|grown| *grown >= size * MIN_SHARE && !explains(&found, MIN_SHARE));
-        let (key, bytes) = match unexplained {
-            Some(grown) => (RowKey::Part(UNEXPLAINED.clone()), grown),
-            None => found?,
+        let (key, bytes) = match found.filter(is_enough) {
+            Some((key, bytes)) => (key, bytes.min(of_all.unwrap_or(bytes))),
+            None => (RowKey::Part(UNEXPLAINED.clone()), unexplained()?),
         };
         let name: Box<[u8]> = match &key {
-            RowKey::Process(id) => match snapshot.row(*id) {
-                Some(row) => row.facts.comm.clone(),
-                None => ended().find(|ended| ended.victim.id == *id)?.victim.facts.comm.clone(),
-            },
+            RowKey::Process(id) => others.iter().find(|other| other.id == *id)?.comm.clone(),
             RowKey::Group(key) => key.label().into(),
             RowKey::Part(key) => key.name().into(),
         };
         let watched = snapshot
             .monotonic
             .saturating_sub(self.first.unwrap_or(snapshot.monotonic));
-        (bytes > own_growth[span] && bytes >= size * MIN_GROWTH && bytes >= 1.0).then(|| Grower {
+        (bytes >= size * MIN_GROWTH && bytes >= 1.0).then(|| Grower {
             key,
             name,
             bytes: bytes as u64,
             over: GROWTH_SPANS[span].min(watched),
         })
+    }
+
+    /// Returns the growth of all memory below the limit within `span` before the kill, in bytes; `None` if it is unknown, or if there is
+    /// none. At a kill by the kernel, the memory was full.
+    fn grown_below(&self, of_kill: OfKill<'_>, span: Duration) -> Option<f64> {
+        let (victim, kill) = (of_kill.victim, of_kill.kill);
+        let grown = match (kill.limit_of(), of_kill.path) {
+            (LimitOf::Machine, _) if victim.is_limited() => return None,
+            (LimitOf::Machine, _) => {
+                let [highest, lowest] = self.danger_watch.fall_of_machine(span, AFTER_KILL + 1)?;
+                highest - if kill.event.daemon.is_some() { lowest } else { 0 }
+            }
+            (_, Some(path)) => {
+                let limit = victim.limit.as_ref();
+                let usage = limit.and_then(|limit| limit.usage.or(limit.size));
+                let now = of_kill.snapshot.monotonic;
+                self.charged().growth_of_all(path, now, span, usage)?
+            }
+            (_, None) => return None,
+        };
+        Some(grown as f64).filter(|grown| *grown > 0.0)
+    }
+
+    /// Returns the memory of victims of this program or user that was freed since `from`, in bytes.
+    fn freed_by_victims(&self, key: &GroupKey, kill: &Kill, from: Duration) -> f64 {
+        let before = self.kill_watch.kills.iter().filter(|other| other.at >= from);
+        let victims = before.chain([kill]).filter_map(|kill| kill.known.as_ref());
+        let of_group = victims.filter(|victim| {
+            let name = match key.by {
+                GroupBy::User => victim.facts.owner_name().ok().cloned(),
+                _ => self
+                    .command(victim.id)
+                    .or_else(|| self.ended(victim.id)?.command.clone()),
+            };
+            name == key.name
+        });
+        of_group.map(|victim| victim.footprint as f64).sum()
     }
 
     /// Returns the cgroup whose limit was reached. Without the kernel's report, it may be one above.
@@ -1010,44 +1148,33 @@ impl History {
         }
     }
 
-    /// Returns the process, the program, the user or the memory in no process that grew most over one of the spans. `others` are the processes
-    /// below the limit with their growth, `path` is the cgroup whose limit was reached, and `grown` is all of its growth.
-    fn grown_most(
-        &self,
-        snapshot: &Snapshot,
-        victim: &OomVictim,
-        path: Option<&[u8]>,
-        others: &[(Identity, f64)],
-        grown: Option<f64>,
-        span: usize,
-    ) -> Option<(RowKey, f64)> {
-        // The processes of a program may be in several cgroups.
-        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
-        // Of the machine's, members that ended count against those that came.
+    /// Returns the process, the program, the user or the part of the machine's memory that grew most over one of the spans, unless it is the
+    /// victim. All growth below the limit is `grown`.
+    fn grown_most(&self, of_kill: OfKill<'_>, grown: Option<f64>, span: usize) -> Option<(RowKey, f64)> {
+        let OfKill { snapshot, kill, .. } = of_kill;
+        let certain = of_kill.others.iter().filter(|other| other.is_certain);
+        let others: Vec<_> = certain.map(|other| (other.id, other.growth[span])).collect();
+        let elsewhere = snapshot.rows().iter();
+        let elsewhere = elsewhere.filter(|row| !kill.limit_of().covers(&row.facts.cgroup));
+        let partial = self.groups_of(elsewhere);
+        let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
+        // Victims count as living.
         let whole = |by| {
-            let bounded = |(key, sum): (RowKey, f64)| {
-                let row = self.row(&key).filter(|_| !victim.by_cgroup);
-                let grown = row.map_or(sum, |row| sum.min(change(row)));
-                (key, grown)
+            let bounded = |(key, sum): (GroupKey, f64)| {
+                let most = self.group_growth(&key, &partial, GROWTH_SPANS[span]);
+                let most = most.map_or(f64::MAX, |most| most + self.freed_by_victims(&key, kill, from));
+                (RowKey::Group(key), sum.min(most).min(grown.unwrap_or(f64::MAX)))
             };
-            self.sums_of(others, by).map(bounded)
+            self.sums_of(&others, by).map(bounded)
         };
         let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
         let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
-        let found = self.most_of(others, processes, whole(GroupBy::Command), enough);
-        let found = found.map(|(key, grown)| (self.user_or(key, others), grown));
-        let found = self.most_of(others, found.into_iter(), whole(GroupBy::User), enough);
-        let parts = self.parts.taking().filter(|_| !victim.by_cgroup);
+        let found = self.most_of(&others, processes, whole(GroupBy::Command), enough);
+        let found = found.map(|(key, grown)| (self.user_or(key, &others), grown));
+        let found = self.most_of(&others, found.into_iter(), whole(GroupBy::User), enough);
+        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        let parts = self.parts.taking().filter(|_| !of_kill.victim.by_cgroup);
         let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        let found = self.most_of(others, found.into_iter(), parts, enough);
-        let in_none = path.map_or([0; KINDS.len()], |path| {
-            self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
-        });
-        let in_none = KINDS
-            .iter()
-            .cloned()
-            .map(RowKey::Part)
-            .zip(in_none.map(|bytes| bytes as f64));
-        most(found.into_iter().chain(in_none))
+        self.most_of(&others, found.into_iter(), parts, enough)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::model::unit::owned_path;
-use crate::model::{Identity, Reading};
+use crate::model::{Identity, ProcessSample, Reading};
 
 /// A program, a user or a kind of memory is named instead of one process if it has this many times as much.
 const WHOLE_FACTOR: f64 = 1.5;
@@ -123,6 +124,23 @@ impl History {
             RowKey::Group(key) => HashSet::from([key.clone()]),
             RowKey::Part(_) => HashSet::new(),
         }
+    }
+
+    /// Returns the programs and the users of these processes.
+    pub(super) fn groups_of<'a>(&self, rows: impl Iterator<Item = &'a ProcessSample>) -> HashSet<GroupKey> {
+        let groups = |row: &ProcessSample| {
+            let user = row.facts.owner_name().ok().cloned();
+            [(GroupBy::Command, self.command(row.id)), (GroupBy::User, user)].map(|(by, name)| GroupKey { by, name })
+        };
+        rows.flat_map(groups).collect()
+    }
+
+    /// Returns the growth of a program or a user over `span`, in bytes, in which members that ended count against those that came. `None` if
+    /// it is `partial`, with members elsewhere, or if its history is shorter.
+    pub(super) fn group_growth(&self, key: &GroupKey, partial: &HashSet<GroupKey>, span: Duration) -> Option<f64> {
+        let row = self.group(key).filter(|_| !partial.contains(key))?;
+        let start = row.footprint().start()?;
+        (start + span <= row.footprint().now()).then(|| row.taken_over(span))
     }
 
     /// Returns the name of the owner of a process, if it is known.

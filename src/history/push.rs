@@ -298,7 +298,8 @@ impl History {
             }
             let is_memorable = process.is_memorable(pass.snapshot.system.mem_total.ok());
             if pass.snapshot.fleet.is_none() {
-                self.kill_watch.process_ended(id, &process, is_memorable, pass.tick.now);
+                self.kill_watch
+                    .process_ended(id, &process, is_memorable, self.first, pass.tick.now);
             }
             if is_memorable {
                 let command = self.groups.command(&process.membership);

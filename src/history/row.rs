@@ -422,13 +422,11 @@ impl RowHistory {
         is_whole.then(|| newest as f64 - self.held().change_over(span))
     }
 
-    /// Limits a measure of the footprint to that of the held memory, plus what is lazily freed now, of which the past is not known. Returns the
-    /// measure of the footprint if the verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
+    /// Returns a measure of the held memory: what is unmapped of files does not make up for it. Returns the measure of the footprint if the
+    /// verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
     fn without_files(&self, footprint: f64, held: impl FnOnce(u64) -> f64) -> f64 {
-        match self.held.newest().zip(self.known) {
-            Some(((_, newest), known)) if newest > 0 && self.judged == Judged::Held && !self.is_counted => {
-                footprint.min(held(newest) + known.lazy.bytes() as f64)
-            }
+        match self.held.newest() {
+            Some((_, newest)) if newest > 0 && self.judged == Judged::Held && !self.is_counted => held(newest),
             _ => footprint,
         }
     }

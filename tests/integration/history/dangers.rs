@@ -952,6 +952,7 @@ fn in_shop(rows: impl Fn(u64) -> Vec<ProcessSample>, figures: impl Fn(u64) -> Cg
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..60_u64 {
         let mut snap = machine(second, 20_000, rows(second));
+        snap.system.uptime = Ok(second as f64);
         snap.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures(second))].into());
         history.push(&snap);
     }
@@ -962,7 +963,7 @@ fn in_shop(rows: impl Fn(u64) -> Vec<ProcessSample>, figures: impl Fn(u64) -> Cg
 }
 
 #[test]
-fn what_takes_most_is_named_if_no_process_takes_half() {
+fn nothing_is_named_that_takes_less_than_half() {
     let rows = |second: u64| vec![holding(10, "backup", "/shop/m", 20 + 3 * second)];
     let figures = |second: u64| CgroupFigures {
         shmem: Ok(4 * second * MIB),
@@ -973,7 +974,7 @@ fn what_takes_most_is_named_if_no_process_takes_half() {
         ..limited_to(1100, 20 + 10 * second)
     };
     let text = in_shop(rows, figures);
-    assert!(text.contains(": shared memory and tmpfs +240M/min"), "{text}");
+    assert!(text.contains(": no single process takes it"), "{text}");
 }
 
 #[test]
@@ -989,14 +990,63 @@ fn a_process_whose_share_of_a_file_rises_takes_no_memory() {
 }
 
 #[test]
+fn a_process_that_unmaps_files_as_fast_as_it_grows_takes_memory() {
+    let rows = |second: u64| {
+        let mapped = 600 - 10 * second;
+        let taker = with_file(holding(11, "taker", "/shop/g", 620 - mapped), mapped * MIB);
+        vec![holding(10, "backup", "/shop/m", 8 + 4 * second), taker]
+    };
+    let text = in_shop(rows, |second| limited_to(1100, 30 + 14 * second));
+    assert!(text.contains(": 11 +600M/min"), "{text}");
+}
+
+#[test]
+fn a_program_whose_processes_come_and_go_takes_no_memory() {
+    // Each of six compilers lives for six seconds, and grows to 40 MiB.
+    let rows = |second: u64| {
+        let compilers = (0..6).rev().filter(|age| *age <= second).map(|age| {
+            let born = second - age;
+            let mut sample = holding(100 + born as u32, "cc", "/shop/g", 8 * age);
+            sample.id.starttime = born * 100;
+            sample
+        });
+        [holding(10, "server", "/shop/m", 20 + 10 * second)]
+            .into_iter()
+            .chain(compilers)
+            .collect()
+    };
+    let text = in_shop(rows, |second| limited_to(1100, 140 + 10 * second));
+    assert!(text.contains(": 10 +600M/min"), "{text}");
+}
+
+#[test]
+fn a_new_process_is_not_named_for_lack_of_values_at_long_intervals() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in (0..=100_u64).step_by(5) {
+        let mut rows = vec![holding(10, "crawler", "/", 100 + 30 * second)];
+        if second == 100 {
+            let mut new = holding(11, "python3", "/", 100);
+            new.id.starttime = 9_800;
+            rows.push(new);
+        }
+        let mut snap = machine(second, 4200 - 30 * second, rows);
+        snap.interval = Duration::from_secs(5);
+        snap.system.uptime = Ok(second as f64);
+        history.push(&snap);
+    }
+    let pids: Vec<_> = history.dangers().iter().map(pid).collect();
+    assert_eq!(pids, [Some(10)]);
+}
+
+#[test]
 fn a_process_is_named_rather_than_its_user_if_little_else_of_that_user_grows() {
     let rows = |second: u64| {
         let daemons = (0..10).map(|n| holding(20 + n, &format!("daemon{n}"), "/shop/d", 10 + second / 20));
-        let leaker = holding(10, "leaker", "/shop/m", 20 + 9 * second);
+        let leaker = holding(10, "leaker", "/shop/m", 20 + 12 * second);
         [leaker].into_iter().chain(daemons).collect()
     };
     let text = in_shop(rows, |second| limited_to(1500, 120 + 20 * second));
-    assert!(text.contains(": 10 +540M/min"), "{text}");
+    assert!(text.contains(": 10 +720M/min"), "{text}");
 }
 
 #[test]
@@ -1035,6 +1085,6 @@ fn a_user_whose_programs_take_more_is_named_before_a_program_of_another() {
         let of_bob = (0..7).map(|n| owned(40 + n, &format!("job{n}"), b"bob"));
         of_alice.chain(of_bob).collect()
     };
-    let text = in_shop(rows, |second| limited_to(1300, 120 + 16 * second));
+    let text = in_shop(rows, |second| limited_to(1300, 120 + 13 * second));
     assert!(text.contains(": user bob +420M/min"), "{text}");
 }
