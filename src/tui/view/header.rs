@@ -810,7 +810,9 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         } else {
             (76, theme.text)
         };
-        let words = if app.is_narrow() { ": " } else { ": memory " };
+        // A live set may also reach the limit of its heap.
+        let is_short = app.is_narrow() || judgement.metric == Metric::LiveSet;
+        let words = if is_short { ": " } else { ": memory " };
         line.text(priority, format!("{words}full in {}", units::about(eta)), style);
     }
     if suspect.orphans > 0 {
