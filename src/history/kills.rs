@@ -439,18 +439,17 @@ impl Past {
             _ if is_of_daemon => Some(self.highest[1]),
             parts => parts.map(|parts| parts.anon.saturating_add(parts.shmem)),
         };
-        let grown = |span: usize, at_kill: u64, swap: u64| {
-            let grown = at_kill.saturating_add(swap) as f64 - self.before[span];
-            let held = held.zip(self.held_before);
-            let held = held.map(|(held, before)| held.saturating_add(swap) as f64 - before[span]);
-            held.map_or(grown, |held| grown.min(held))
-        };
         // What was in swap may have been read from it.
-        let swap = if is_of_daemon { 0 } else { self.swap };
-        let least = std::array::from_fn(|span| seen[span].max(grown(span, least, 0)));
+        let swap = if is_of_daemon { 0.0 } else { self.swap as f64 };
+        let held = |span: usize| Some(held? as f64 - self.held_before?[span]);
+        let whole = |span: usize, at_kill: u64| at_kill as f64 - self.before[span];
+        let least = |span| held(span).map_or(whole(span, least), |held| held.min(whole(span, least)));
+        // Pages of files may have been unmapped since.
+        let most = |span| swap + held(span).unwrap_or_else(|| whole(span, most));
+        let least = std::array::from_fn(|span| seen[span].max(least(span)));
         OwnGrowth {
             least,
-            most: std::array::from_fn(|span| least[span].max(grown(span, most, swap))),
+            most: std::array::from_fn(|span| least[span].max(most(span))),
         }
     }
 }

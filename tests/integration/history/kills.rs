@@ -1112,6 +1112,20 @@ fn a_victim_that_is_still_listed_may_have_grown_by_what_the_log_has() {
 }
 
 #[test]
+fn a_victim_that_unmapped_a_file_before_its_growth_has_grown() {
+    let rows = |second: u64| {
+        let mut victim = with_file(holding(7, "node", "/shop", 5), 140 * MIB);
+        victim.walk.as_mut().unwrap().memory.rss = 285 * MIB;
+        let mut rows = vec![victim, holding(9, "logger", "/shop", 10 + second / 10)];
+        rows.retain(|row| second < 60 || row.id.pid != 7);
+        rows
+    };
+    let anon = |second: u64| 15 + second / 10 - if second < 60 { 0 } else { 5 };
+    let told = why(&in_shop(&every(1), rows, anon, &killed_in_shop("node", 110, 140)));
+    assert!(told.ends_with("and it had 110M of it"), "{told}");
+}
+
+#[test]
 fn victims_count_for_their_program() {
     let rows = |second: u64| {
         let worker = |pid| holding(pid, "worker", "/", 30 + second);
