@@ -664,11 +664,6 @@ impl Why {
         let kills = self.kills_of(episode);
         let limit_of = limit_of(episode, &kills);
         let cgroup: Option<Arc<[u8]>> = limit_of.cgroup().map(Arc::from);
-        let moment = Moment {
-            history: &self.history,
-            snapshot,
-            limit_of,
-        };
         let now = Point::of(snapshot);
         let limit = cgroup
             .as_deref()
@@ -677,14 +672,20 @@ impl Why {
         let logged = kills
             .first()
             .and_then(|kill| kill.event.victim.as_ref().ok()?.limit.as_ref()?.size);
-        let size = logged.or(limit).or(now.total.ok()).unwrap_or(0);
+        let moment = Moment {
+            history: &self.history,
+            snapshot,
+            limit_of,
+            size: logged.or(limit).or(now.total.ok()).unwrap_or(0),
+            kills: &kills,
+        };
         // Before the recording, nothing was seen to grow.
         let is_recorded = episode.time >= self.recorded.map_or(episode.time, |[first, _]| first);
         // Without the kernel's report, the limit may be one above.
         let known = kills.first().and_then(|kill| kill.event.victim.as_ref().ok());
         let is_exact = known.is_none_or(|victim| victim.limit.is_some());
         let growers = if is_recorded {
-            moment.growers(size, is_exact)
+            moment.growers(is_exact)
         } else {
             Vec::new()
         };
@@ -901,7 +902,7 @@ fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
         _ => Role::Unknown,
     };
     Victim {
-        rise: id.and_then(|id| moment.rise(id)),
+        rise: id.map_or_else(|| moment.rise_of_unseen(&kill), |id| moment.rise(id)),
         kill,
         role,
     }

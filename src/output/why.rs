@@ -312,14 +312,20 @@ impl WhyReport<'_> {
         let rise = &grower.rise;
         let [from, to] = [rise.from, rise.to].map(|bytes| self.bytes(bytes));
         let over = seconds(rise.over);
-        let pace = rise.pace().filter(|_| rise.rest <= rise.over);
+        // The kernel's log has only its end.
+        let is_bound = rise.after == rise.over;
+        let pace = rise.pace().filter(|_| rise.rest <= rise.over && !is_bound);
         let pace = pace.map_or_else(String::new, |pace| format!(" ({})", units::pace(pace)));
-        let since = self.moment().checked_sub(rise.over + rise.rest);
+        let since = self
+            .moment()
+            .checked_sub((rise.over + rise.rest).saturating_sub(rise.after));
         let since = since.map_or_else(String::new, |time| self.time(time));
         let sentences = if rise.is_new {
             format!("to {to} within {over} of its start at {since}{pace}")
         } else if rise.is_cut {
             format!("from {from} to {to} in {over}{pace}, and was already growing when the recording began")
+        } else if is_bound {
+            format!("from {from} to {to} within {over}, from {since} on")
         } else {
             format!("from {from} to {to} in {over}{pace}, from {since} on")
         };
@@ -365,6 +371,16 @@ impl WhyReport<'_> {
         sentences.concat()
     }
 
+    /// Returns the memory of a victim that no snapshot has, and the sentence on it.
+    fn unseen_victim(&self) -> Option<(Rise, String)> {
+        let victims = self.explanation.victims.iter();
+        let own = victims.take(1).find(|victim| victim.kill.known.is_none())?.rise?;
+        let (bytes, over) = (self.bytes(own.bytes()), seconds(own.over));
+        // Its pid in the log may be of another namespace, so that its past is unknown.
+        let told = format!("No snapshot has the victim: all of its {bytes} may be new, taken within {over}.");
+        Some((own, told))
+    }
+
     /// Returns the sentences on what had grown.
     fn grew(&self) -> Vec<String> {
         let e = self.explanation;
@@ -374,13 +390,15 @@ impl WhyReport<'_> {
         // If memory was not short, what has stopped growing is of no interest.
         let is_calm = e.event.kind == EventKind::Nothing || (e.event.kind == EventKind::Reboot && !e.event.is_short);
         let is_over = |grower: &&Grower| is_calm && grower.rise.rest > grower.rise.over;
+        let unseen = self.unseen_victim();
         let Some(first) = e.growers.first().filter(|grower| !is_over(grower)) else {
             let said = match e.event.kind {
                 EventKind::Nothing => "Nothing grew much before the end.",
                 _ if e.booted == self.moment() => "Nothing is recorded from before, so what grew is unknown.",
                 _ => "Nothing that was recorded had grown much.",
             };
-            return vec![said.into()];
+            let unseen = unseen.map(|(_, told)| told);
+            return unseen.into_iter().chain([said.into()]).collect();
         };
         let (name, rise, remarks) = (name_of(first), self.rise(first), self.remarks(first));
         let unexplained = self.unexplained();
@@ -416,8 +434,10 @@ impl WhyReport<'_> {
                 };
                 format!("The victim was a bystander{own}.{why} {what}")
             }
-            Some(Role::Unknown) | None => match victim.and_then(|victim| victim.rise).filter(|own| own.bytes() > 0) {
-                Some(own) if matches!(first.key, RowKey::Part(_)) => {
+            Some(Role::Unknown) | None => match (unseen, victim.and_then(|victim| victim.rise)) {
+                (Some((own, told)), _) if own.bytes() >= first.rise.bytes() => format!("{told} {what}"),
+                (Some((_, told)), _) => format!("{what} {told}"),
+                (None, Some(own)) if own.bytes() > 0 && matches!(first.key, RowKey::Part(_)) => {
                     let (bytes, over) = (self.bytes(own.bytes()), seconds(own.over));
                     let rested = rested(own.rest, own.over);
                     format!("{what} The victim itself had grown by {bytes} in {over}{rested}.")
@@ -900,7 +920,7 @@ described_object! {
     fn rise_of, rise_fields(rise: &Rise) -> Object<'static> {
         /// PSS and swap before it grew.
         "from": bytes() => rise.from,
-        /// PSS and swap at the moment.
+        /// PSS and swap at the moment, or of a victim at its end, by the kernel's log.
         "to": bytes() => rise.to,
         /// The time that it took.
         "over_s": seconds() => rise.over.as_secs_f64(),

@@ -59,6 +59,8 @@ pub struct Rise {
     pub to: u64,
     /// The duration; a lower bound if `is_cut`.
     pub over: Duration,
+    /// The part of it after the moment, in which only the kernel's log shows growth: of a victim, its program or its user.
+    pub after: Duration,
     /// The time since, in which it hardly grew.
     pub rest: Duration,
     /// The growth began before the recording.
@@ -121,7 +123,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Victim {
     pub kill: Kill,
-    /// `None` if it was not seen.
+    /// `None` if it is not known. Of a victim that no snapshot has, all that it had at the end.
     pub rise: Option<Rise>,
     pub role: Role,
 }
@@ -294,11 +296,16 @@ impl Explanation {
         is_unexplained.then_some((grown, span, named as u64))
     }
 
-    /// Returns the bytes of a rise that fall into the time `span` before the moment, as if it was even. For the machine, all of it.
+    /// Returns the bytes of a rise that fall into the time `span` before the moment, as if it was even. For the machine, all of it before
+    /// the moment.
     fn grown_within(&self, rise: &Rise, span: Duration) -> f64 {
-        let within = span.saturating_sub(rise.rest).min(rise.over).as_secs_f64();
-        let share = within / rise.over.as_secs_f64().max(f64::MIN_POSITIVE);
-        rise.bytes() as f64 * if self.cgroup.is_some() { share } else { 1.0 }
+        let share = |time: Duration| time.as_secs_f64() / rise.over.as_secs_f64().max(f64::MIN_POSITIVE);
+        let before = rise.over.saturating_sub(rise.after);
+        let share = match self.cgroup {
+            Some(_) => share(span.saturating_sub(rise.rest).min(before)),
+            None => 1.0 - share(rise.after),
+        };
+        rise.bytes() as f64 * share
     }
 
     /// Returns true for an event that did harm: a kill, a reboot or an end while memory was short, or a reboot without warning.

@@ -3,6 +3,8 @@
 //!
 //! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that grew by 2 GB in the
 //! last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
+//!
+//! No snapshot has what a victim took after the last one. The kernel's log has it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,9 +14,11 @@ use super::explanation::{Grower, MadeOf, Place, Rise};
 use crate::account::SLAB;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::charged::{self, KINDS};
+use crate::history::kills::Kill;
 use crate::history::most::LimitOf;
 use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
+use crate::model::kill::OomVictim;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::SystemSample;
@@ -55,7 +59,14 @@ pub(super) struct Moment<'a> {
     pub(super) history: &'a History,
     pub(super) snapshot: &'a Snapshot,
     pub(super) limit_of: LimitOf<'a>,
+    /// The limit, in bytes.
+    pub(super) size: u64,
+    /// The kills that are explained.
+    pub(super) kills: &'a [Kill],
 }
+
+/// Growth after the moment: its bytes, and the time that it took at most.
+type Late = (u64, Duration);
 
 struct Candidate {
     key: RowKey,
@@ -164,6 +175,7 @@ impl Moment<'_> {
             from,
             to,
             over: all.saturating_sub(rest).max(self.snapshot.interval),
+            after: Duration::ZERO,
             rest,
             is_cut: !is_new && onset >= recorded.saturating_sub(slack) && recorded < window,
             is_new,
@@ -207,24 +219,73 @@ impl Moment<'_> {
         candidates.collect()
     }
 
-    fn candidate(&self, sample: &ProcessSample) -> Option<Candidate> {
-        let age = self.age(sample.id);
-        let row = self.row(sample.id);
-        let unseen = || {
-            // It ended too soon to be remembered. Memory from before the recording is no growth.
-            let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
-            let used = Used::of(sample, &self.snapshot.system)?;
-            let (age, to) = (age.filter(is_short)?, used.bytes());
-            let rise = Rise {
-                from: 0,
-                to,
-                over: age,
-                rest: Duration::ZERO,
-                is_cut: false,
-                is_new: true,
-            };
-            Some((rise, to as f64))
+    /// Returns the kill of a process by the kernel, and the log's figures.
+    fn kill_of(&self, id: Identity) -> Option<(&Kill, &OomVictim)> {
+        let is_its = |kill: &&Kill| kill.known.as_ref().is_some_and(|known| known.id == id);
+        let kill = self.kills.iter().find(is_its)?;
+        Some((kill, logged(kill)?))
+    }
+
+    /// Returns the maximum time from the moment to a kill.
+    fn time_to(&self, kill: &Kill) -> Duration {
+        kill.at.saturating_sub(self.at()).max(self.snapshot.interval)
+    }
+
+    /// Returns the least growth that matters, in bytes.
+    fn least(&self) -> u64 {
+        (self.size as f64 * MIN_SHARE).max(1024.0 * 1024.0) as u64
+    }
+
+    /// Returns what a victim took after the moment, by the kernel's log, unless that is little.
+    fn late(&self, sample: &ProcessSample) -> Option<Late> {
+        let (kill, victim) = self.kill_of(sample.id)?;
+        let parts = victim.parts.as_ref();
+        let (rss, held) = match sample.memory() {
+            Ok(memory) => {
+                let held = memory
+                    .pss_anon
+                    .ok()
+                    .map(|anon| anon.saturating_add(memory.pss_shmem.unwrap_or(0)));
+                (memory.rss, parts.map(|_| own_of(victim)).zip(held))
+            }
+            Err(_) => (
+                sample.counted_rss()?,
+                parts.map(|parts| parts.anon).zip(sample.counted_anon()),
+            ),
         };
+        // Shared pages are in both RSS, and pages of files are no growth.
+        let grown = victim.rss.saturating_sub(rss);
+        let grown = held.map_or(grown, |(at_kill, before)| at_kill.saturating_sub(before).min(grown));
+        (grown >= self.least()).then(|| (grown, self.time_to(kill)))
+    }
+
+    /// Returns all memory of a victim that no snapshot has, which may be new, unless that is little.
+    pub(super) fn rise_of_unseen(&self, kill: &Kill) -> Option<Rise> {
+        let victim = logged(kill).filter(|_| kill.known.is_none() && self.at() < kill.at)?;
+        let is_new = self.snapshot.rows().iter().all(|row| row.id.pid != victim.pid);
+        let over = self.time_to(kill);
+        let rise = new_rise(own_of(victim), over, over);
+        (is_new && rise.bytes() >= self.least()).then_some(rise)
+    }
+
+    /// Returns the growth of a process of the snapshot, and its weight.
+    fn risen(&self, sample: &ProcessSample) -> Option<(Rise, f64)> {
+        let age = self.age(sample.id);
+        let unseen = || {
+            // It ended too soon to be remembered, or was killed before it was read. Memory from before the recording is no growth.
+            let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
+            let age = age.filter(is_short)?;
+            let rise = match Used::of(sample, &self.snapshot.system) {
+                Some(used) => new_rise(used.bytes(), age, Duration::ZERO),
+                None => {
+                    let (kill, victim) = self.kill_of(sample.id)?;
+                    let after = self.time_to(kill);
+                    new_rise(own_of(victim), age + after, after)
+                }
+            };
+            Some((rise, rise.bytes() as f64))
+        };
+        let row = self.row(sample.id);
         let (mut rise, mut score) = row.and_then(|row| self.best(row, age)).or_else(unseen)?;
         // The series may have the values of several seconds in one, and some are later.
         if let Some(Used::Known(bytes)) = Used::of(sample, &self.snapshot.system)
@@ -234,12 +295,17 @@ impl Moment<'_> {
             rise.to = bytes.max(rise.from);
             score *= rise.bytes() as f64 / grown.max(1) as f64;
         }
+        Some(with_late((rise, score), self.late(sample)))
+    }
+
+    fn candidate(&self, sample: &ProcessSample) -> Option<Candidate> {
+        let (rise, score) = self.risen(sample)?;
         Some(Candidate {
             key: RowKey::Process(sample.id),
             rise,
             score,
             facts: Some(Arc::clone(&sample.facts)),
-            verdict: row.map_or(Verdict::Steady, |row| row.trend().verdict),
+            verdict: self.row(sample.id).map_or(Verdict::Steady, |row| row.trend().verdict),
             ended: None,
             members: Vec::new(),
         })
@@ -291,7 +357,9 @@ impl Moment<'_> {
             let row = self.history.group(&key)?;
             let is_member = |one: &&Candidate| one.key.process().is_some_and(|id| all.contains(&id));
             let (rise, score) = if is_whole {
-                self.best(row, None)?
+                let late = all.iter().filter_map(|id| self.late(self.snapshot.row(*id)?));
+                let late = late.reduce(|sum, one| (sum.0.saturating_add(one.0), sum.1.max(one.1)));
+                with_late(self.best(row, None)?, late)
             } else {
                 sum_of(known.iter().filter(is_member))?
             };
@@ -332,9 +400,9 @@ impl Moment<'_> {
         }
     }
 
-    /// Returns the rows that grew most below the limit of `size` bytes, the largest growth first. Unless it `is_exact`, the limit may be the one of
-    /// a cgroup above.
-    pub(super) fn growers(&self, size: u64, is_exact: bool) -> Vec<Grower> {
+    /// Returns the rows that grew most below the limit, the largest growth first. Unless it `is_exact`, the limit may be the one of a cgroup
+    /// above.
+    pub(super) fn growers(&self, is_exact: bool) -> Vec<Grower> {
         let mut all = self.processes();
         for by in [GroupBy::Command, GroupBy::User] {
             let groups = self.groups(by, &all);
@@ -362,9 +430,8 @@ impl Moment<'_> {
         order::sort_by(&mut all, |a, b| {
             b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key))
         });
-        let least = (size as f64 * MIN_SHARE).max(1024.0 * 1024.0);
         let first = all.first().map_or(0.0, |one| one.score);
-        all.retain(|one| one.rise.bytes() as f64 >= least && one.score >= first * MIN_OF_FIRST);
+        all.retain(|one| one.rise.bytes() >= self.least() && one.score >= first * MIN_OF_FIRST);
         all.truncate(MAX_GROWERS);
         let grower = |one: Candidate| Grower {
             name: match (&one.key, &one.facts) {
@@ -433,7 +500,11 @@ impl Moment<'_> {
 
     /// Returns the growth of a process over the window with the highest weight.
     pub(super) fn rise(&self, id: Identity) -> Option<Rise> {
-        Some(self.best(self.row(id)?, self.age(id))?.0)
+        let (rise, _) = match self.snapshot.row(id) {
+            Some(sample) => self.risen(sample)?,
+            None => self.best(self.row(id)?, self.age(id))?,
+        };
+        Some(rise)
     }
 
     /// Returns the growth of a process within `span`, in bytes; `None` if it was not recorded for that long, or its memory is not known.
@@ -457,12 +528,72 @@ fn sum_of<'a>(processes: impl Iterator<Item = &'a Candidate>) -> Option<(Rise, f
             from: sum.from.saturating_add(one.from),
             to: sum.to.saturating_add(one.to),
             over: sum.over.max(one.over),
+            after: sum.after.max(one.after),
             rest: sum.rest.min(one.rest),
             is_cut: sum.is_cut || one.is_cut,
             is_new: sum.is_new && one.is_new,
         };
         (rise, weight + score)
     })
+}
+
+/// Returns the growth of a process that started `over` before its end, `after` of it after the moment.
+const fn new_rise(to: u64, over: Duration, after: Duration) -> Rise {
+    Rise {
+        from: 0,
+        to,
+        over,
+        after,
+        rest: Duration::ZERO,
+        is_cut: false,
+        is_new: true,
+    }
+}
+
+/// Returns the kernel's log of a victim.
+fn logged(kill: &Kill) -> Option<&OomVictim> {
+    let victim = kill.event.victim.as_ref().ok();
+    victim.filter(|_| kill.event.daemon.is_none())
+}
+
+/// Returns the memory of a victim without pages of files, by the kernel's log; all of its RSS if the parts are not known.
+fn own_of(victim: &OomVictim) -> u64 {
+    let parts = victim.parts.as_ref();
+    parts.map_or(victim.rss, |parts| parts.anon.saturating_add(parts.shmem))
+}
+
+/// Adds growth after the moment to a growth and its weight. If the row had rested, or had grown less before, that is a growth of its own.
+fn with_late((rise, score): (Rise, f64), late: Option<Late>) -> (Rise, f64) {
+    let Some((bytes, after)) = late else {
+        return (rise, score);
+    };
+    let to = rise.to.saturating_add(bytes);
+    let (has_rested, own) = (!rise.rest.is_zero(), bytes as f64);
+    if has_rested && own < score {
+        return (rise, score);
+    }
+    if has_rested || (bytes > rise.bytes() && !rise.is_new) {
+        let new = new_rise(to, after, after);
+        let from = rise.to;
+        return (
+            Rise {
+                from,
+                is_new: false,
+                ..new
+            },
+            own,
+        );
+    }
+    let over = rise.over + after;
+    (
+        Rise {
+            to,
+            over,
+            after,
+            ..rise
+        },
+        score + own,
+    )
 }
 
 /// Returns the growth over the window with the highest weight, and that weight.

@@ -11,7 +11,7 @@ use zmtop::config::Settings;
 use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
-use zmtop::model::kill::OomKill;
+use zmtop::model::kill::{OomKill, RssParts};
 use zmtop::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use zmtop::model::{CgroupFigures, Exit, Exits, Identity, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
@@ -49,7 +49,7 @@ fn machine(second: u64, rows: Vec<ProcessSample>) -> Snapshot {
                 .as_deref()
                 .is_ok_and(|own| own.starts_with(path.as_bytes()))
         });
-        within.map(|row| row.memory().unwrap().pss).sum::<u64>()
+        within.filter_map(|row| Some(row.memory().ok()?.pss)).sum::<u64>()
     };
     let figures = CgroupFigures {
         current: Ok(used("/shop")),
@@ -265,6 +265,86 @@ fn a_bystander_is_named_as_such() {
     }
 }
 
+/// A snapshot each five seconds: see [`with_kill`].
+fn seldom(rows: impl Fn(u64) -> Vec<ProcessSample>, kill: &OomKill) -> Explanation {
+    let all = with_kill(rows, kill).into_iter().step_by(5);
+    let all = all.map(|snap| Snapshot {
+        interval: Duration::from_secs(5),
+        ..snap
+    });
+    explain(all, None).unwrap()
+}
+
+#[test]
+fn what_a_victim_took_after_the_last_snapshot_is_its_growth() {
+    // Beside a process that grew by 12 MiB. The parts of the victim's 140 MiB, and what is said.
+    let own = "The victim itself had grown: from 20.0M to 140M within 5 s, from 00:01:55 on.";
+    let bystander = "The victim was a bystander: it had not grown.";
+    let parts = |anon, file, shmem| {
+        Some(RssParts {
+            anon: anon * MIB,
+            file: file * MIB,
+            shmem: shmem * MIB,
+        })
+    };
+    for (parts, expected) in [
+        (parts(140, 0, 0), own),
+        (parts(20, 0, 120), own),
+        (parts(20, 120, 0), bystander),
+        (None, own),
+    ] {
+        let mut kill = killed(120, 1, 7, "node", 140, Some("/shop"));
+        kill.victim.as_mut().unwrap().parts = parts;
+        let rows = |second| {
+            vec![
+                holding(7, "node", "/shop", 20),
+                holding(8, "logger", "/shop", 10 + second / 10),
+            ]
+        };
+        let told = text(&seldom(rows, &kill));
+        assert!(told.contains(expected), "{parts:?}: {told}");
+    }
+    // Growth that went on.
+    let rows = |second| vec![holding(7, "node", "/shop", 20 + later(second))];
+    let told = text(&seldom(rows, &killed(120, 1, 7, "node", 140, Some("/shop"))));
+    let expected = "The victim itself had grown: from 20.0M to 140M in 56 s (129M/min), from 00:01:04 on";
+    assert!(told.contains(expected), "{told}");
+    // It grew beside the others of its program.
+    let rows = |second| {
+        [7, 20, 21, 22]
+            .map(|pid| holding(pid, "node", "/shop", 5 + later(second) / 6))
+            .into()
+    };
+    let told = text(&seldom(rows, &killed(120, 1, 7, "node", 44, Some("/shop"))));
+    let expected = "belonged to node (4 processes), which had grown as a whole: from 20.0M to 113M in";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn a_victim_that_no_snapshot_has_may_have_taken_all_of_its_memory() {
+    let rows = |second| vec![holding(8, "logger", "/shop", 10 + second / 10)];
+    let kill = killed(120, 1, 7, "node", 140, Some("/shop"));
+    let told = text(&seldom(rows, &kill));
+    let expected =
+        "No snapshot has the victim: all of its 140M may be new, taken within 5 s. What had grown was logger";
+    assert!(told.contains(expected), "{told}");
+    let told = text(&seldom(|_| vec![holding(8, "calm", "/shop", 10)], &kill));
+    let expected = "taken within 5 s. Nothing that was recorded had grown much.";
+    assert!(told.contains(expected), "{told}");
+    // It was seen, but not read.
+    let rows = |second: u64| {
+        let mut rows = rows(second);
+        if second == 115 {
+            rows.push(started(113, holding(7, "node", "/shop", 0)));
+            rows[1].walk = Err(Missing::Pending);
+        }
+        rows
+    };
+    let told = text(&seldom(rows, &kill));
+    let expected = "The victim itself had grown: to 140M within 7 s of its start at 00:01:53";
+    assert!(told.contains(expected), "{told}");
+}
+
 #[test]
 fn shared_memory_that_no_process_maps_is_named_instead_of_the_victim() {
     let rows = |second| vec![holding(7, "database", "/shop", 60 + later(second) / 6)];
@@ -335,7 +415,7 @@ fn a_program_that_fills_a_cgroup_is_named_if_it_also_runs_elsewhere() {
 fn what_the_named_growth_does_not_explain_in_a_cgroup_is_said() {
     // It grew minutes ago, and something else fills the cgroup.
     let rows = |second: u64| vec![holding(7, "database", "/shop", second.min(30))];
-    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 80, Some("/shop")));
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 30, Some("/shop")));
     for (second, snapshot) in snapshots.iter_mut().enumerate() {
         let mut figures = snapshot.cgroups[&b"/shop"[..]];
         figures.current = Ok((30 + later(second as u64)) * MIB);
