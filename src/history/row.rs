@@ -400,13 +400,13 @@ impl RowHistory {
     /// Returns the newest footprint of a process without pages of files, which the kernel can reclaim, in bytes; all of it if they are not
     /// known.
     pub(super) fn newest_taken(&self) -> u64 {
-        self.without_files(self.newest_footprint() as f64, |held| held as f64) as u64
+        self.without_files(self.newest_footprint() as f64, |held| held.last().unwrap_or(0) as f64) as u64
     }
 
     /// Returns the growth of the footprint of a process over `span`, without that of pages of files, in bytes. If other processes no longer map
     /// them, the PSS of the last one rises, but nothing was taken.
     pub(super) fn taken_over(&self, span: Duration) -> f64 {
-        self.without_files(self.footprint().change_over(span), |_| self.held().change_over(span))
+        self.without_files(self.footprint().change_over(span), |held| held.change_over(span))
     }
 
     /// Returns the part of the newest RSS that PSS leaves to other sharers, in bytes; `None` if it is unknown.
@@ -422,13 +422,17 @@ impl RowHistory {
         is_whole.then(|| newest as f64 - self.held().change_over(span))
     }
 
+    /// Returns a view of the held memory; `None` unless the verdict is on all of it, or if it is not known.
+    pub(crate) fn whole_held(&self) -> Option<SeriesView<'_>> {
+        let newest = self.held.newest().filter(|(_, newest)| *newest > 0);
+        let is_whole = self.judged == Judged::Held && !self.is_counted;
+        newest.filter(|_| is_whole).map(|_| self.held())
+    }
+
     /// Returns a measure of the held memory: what is unmapped of files does not make up for it. Returns the measure of the footprint if the
     /// verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
-    fn without_files(&self, footprint: f64, held: impl FnOnce(u64) -> f64) -> f64 {
-        match self.held.newest() {
-            Some((_, newest)) if newest > 0 && self.judged == Judged::Held && !self.is_counted => held(newest),
-            _ => footprint,
-        }
+    fn without_files(&self, footprint: f64, held: impl FnOnce(SeriesView<'_>) -> f64) -> f64 {
+        self.whole_held().map_or(footprint, held)
     }
 
     /// Returns the last known figures that may be summed. RSS may not, as it counts shared pages once per process.

@@ -16,6 +16,7 @@ use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::charged::{self, KINDS};
 use crate::history::kills::Kill;
 use crate::history::most::LimitOf;
+use crate::history::row::MemorySample;
 use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::kill::OomVictim;
@@ -130,7 +131,7 @@ impl Moment<'_> {
             .is_some_and(|recorded| age <= recorded + self.snapshot.interval * 2)
     }
 
-    /// Returns the growth of a row in a window before the moment. It started `age` before, if that is known.
+    /// Returns the growth of a series in a window before the moment. The row started `age` before, if that is known.
     fn rise_of(&self, view: SeriesView<'_>, age: Option<Duration>, window: Duration) -> Option<Rise> {
         let bands = view.bands(self.at(), window, COLUMNS);
         let known = bands.iter().flatten();
@@ -196,10 +197,15 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns the growth over the window with the highest weight, and that weight.
+    /// Returns the growth over the window with the highest weight, and that weight. If the growth is mostly pages of files, which the kernel
+    /// can reclaim, returns that of the rest.
     fn best(&self, row: &RowHistory, age: Option<Duration>) -> Option<(Rise, f64)> {
-        let view = row.footprint();
-        best(|window| self.rise_of(view, age, window))
+        best(|window| {
+            let rise = self.rise_of(row.footprint(), age, window)?;
+            let held = row.whole_held().and_then(|view| self.rise_of(view, age, window));
+            let least = rise.bytes() as f64 * NEARLY_ALL;
+            Some(held.filter(|held| (held.bytes() as f64) < least).unwrap_or(rise))
+        })
     }
 
     /// Returns the memory in no process of the cgroup at `path`.
@@ -276,7 +282,11 @@ impl Moment<'_> {
             let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
             let age = age.filter(is_short)?;
             let rise = match Used::of(sample, &self.snapshot.system) {
-                Some(used) => new_rise(used.bytes(), age, Duration::ZERO),
+                Some(used) => {
+                    let held = sample.memory().map_or(0, |memory| MemorySample::new(memory, None).held);
+                    let most = if held > 0 { held } else { u64::MAX };
+                    new_rise(used.bytes().min(most), age, Duration::ZERO)
+                }
                 None => {
                     let (kill, victim) = self.kill_of(sample.id)?;
                     let after = self.time_to(kill);
@@ -447,7 +457,7 @@ impl Moment<'_> {
                 RowKey::Part(key) if key.id == SLAB => self.cache(&one.rise),
                 _ => None,
             },
-            made_of: one.key.process().and_then(|id| made_of(self.snapshot.row(id)?)),
+            made_of: one.key.process().and_then(|id| self.made_of(id)),
             place: one.facts.as_ref().and_then(|facts| self.place(facts, &one.rise)),
             key: one.key,
             facts: one.facts,
@@ -456,6 +466,12 @@ impl Moment<'_> {
             ended: one.ended,
         };
         all.into_iter().map(grower).collect()
+    }
+
+    /// Returns the kind of nearly all memory of a process that lived. Pages of files are none of the growth if the rest is known.
+    fn made_of(&self, id: Identity) -> Option<MadeOf> {
+        let is_known = self.row(id).is_some_and(|row| row.whole_held().is_some());
+        made_of(self.snapshot.row(id)?).filter(|kind| *kind != MadeOf::Files || !is_known)
     }
 
     /// Returns the slab cache that grew most during a rise, since its first read, if its growth is a large part of the rise.

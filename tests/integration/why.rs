@@ -23,7 +23,7 @@ use zmtop::why::{EventKind, Explanation, Why};
 
 use crate::support::kills::{killed, killed_by_daemon};
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, in_cgroup, snapshot, with_facts, with_pss};
+use crate::support::rows::{MIB, in_cgroup, snapshot, with_facts, with_file, with_pss};
 
 /// A process in a cgroup, with so many MiB. It is older than any recording.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
@@ -985,6 +985,35 @@ fn the_user_of_many_small_programs_is_named() {
     });
     let named: Vec<_> = found.growers.iter().filter_map(|grower| grower.key.process()).collect();
     assert_eq!(named.len(), 3, "{:?}", found.growers);
+}
+
+#[test]
+fn pages_of_files_are_no_growth() {
+    // A reader of files beside the server's 40 MiB, alone or with others of its program. One also takes 10 MiB.
+    let files = |second: u64| 2 * second.min(100) * MIB;
+    for readers in [1, 3] {
+        let found = beside(|second| {
+            let reader = |pid| with_file(holding(pid, "reader", "/", 5), files(second));
+            (20..20 + readers).map(reader).collect()
+        });
+        let named: Vec<_> = found.growers.iter().map(|grower| &*grower.name).collect();
+        assert_eq!(named, [b"server"], "{readers}");
+    }
+    let found = beside(|second| vec![with_file(holding(20, "both", "/", 5 + second / 4), files(second))]);
+    let told = text(&found);
+    for part in [
+        "What had grown most was server (pid 8)",
+        "both (pid 20) had grown, too: from 5.0M to 34.0M",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!told.contains("mapped files"), "{told}");
+    // It has just started.
+    let found = beside(|second| {
+        let young = || with_file(started(118, holding(20, "young", "/", 2)), 500 * MIB);
+        if second == 119 { vec![young()] } else { Vec::new() }
+    });
+    assert_eq!(found.growers.len(), 1, "{:?}", found.growers);
 }
 
 #[test]
