@@ -8,7 +8,7 @@ mod membership;
 mod population;
 
 use std::collections::HashMap;
-use std::iter;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ pub(super) use membership::{Contribution, Membership};
 use population::Number;
 pub(super) use population::NumberPast;
 pub use population::Population;
+use serde::{Deserialize, Serialize};
 
 use crate::group::{GroupBy, GroupKey, GroupNames};
 use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
@@ -159,6 +160,29 @@ pub(super) struct GroupPast {
 /// The kind of a group, and the digest of its name.
 pub(super) type GroupDigest = (u8, u64);
 
+/// The secret key of the digests. Any user can name a program, and without a key could find a name with the digest of another.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct DigestKey([u64; 2]);
+
+impl Default for DigestKey {
+    /// Returns a random key.
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self([0_u64, 1].map(|half| random.hash_one(half)))
+    }
+}
+
+impl DigestKey {
+    /// Returns the digest that a group is saved by, which does not contain its name.
+    fn digest(self, by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
+        let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
+        // The algorithm may change with the compiler. Then a version that is built anew finds no saved group.
+        let mut hasher = DefaultHasher::new();
+        (self.0, name).hash(&mut hasher);
+        (kind, hasher.finish())
+    }
+}
+
 /// The numbers of the groups of one kind, by name.
 #[derive(Debug, Default)]
 struct Index {
@@ -201,6 +225,8 @@ pub(super) struct GroupHistories {
     free: Vec<u32>,
     /// A group was refused, as there were too many.
     lacks_some: bool,
+    /// The key of saved digests.
+    pub(super) digest_key: DigestKey,
     /// Saved groups that have no process so far.
     pub(super) pasts: HashMap<GroupDigest, GroupPast>,
     /// The time up to which resting groups are valid.
@@ -409,7 +435,7 @@ impl GroupHistories {
             waiting: u32::from(by == GroupBy::Family),
             ..GroupSums::default()
         };
-        let past = self.pasts.remove(&digest(by, name));
+        let past = self.pasts.remove(&self.digest_key.digest(by, name));
         let (row, members, past) = past.map_or_else(Default::default, |past| (past.row, past.members, past.number));
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
@@ -631,7 +657,7 @@ impl GroupHistories {
     /// Returns all groups to save, the resumed and the pending.
     pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts, Option<&NumberPast>)> {
         let known = self.groups.iter().flatten().map(|group| {
-            let digest = digest(group.by, group.name.as_deref());
+            let digest = self.digest_key.digest(group.by, group.name.as_deref());
             let number = group.number.rested(self.clock.now);
             (digest, group.row.rested(self.clock), &group.members, number)
         });
@@ -670,19 +696,4 @@ impl GroupHistories {
 /// Returns the index of a kind in [`GroupBy::OF_PROCESSES`].
 fn kind(by: GroupBy) -> Option<usize> {
     GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
-}
-
-/// Returns the key that a group is saved by, which does not contain its name.
-fn digest(by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
-    let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
-    (kind, digest_of_name(name))
-}
-
-/// Returns a digest of a name that is the same in every build: FNV-1a.
-pub(super) fn digest_of_name(name: Option<&[u8]>) -> u64 {
-    // An empty name differs from no name.
-    let bytes = iter::once(u8::from(name.is_some())).chain(name.unwrap_or_default().iter().copied());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -11,7 +11,7 @@
 //!   than the saved one.
 //! - A process must have the same identity and run the same program. An exec changes the addresses of its code. If these may not
 //!   be read, a digest of its name is compared.
-//! - A group must have the same kind and the same digest of its name.
+//! - A group must have the same kind and the same digest of its name. The digest has a random key, which the file has.
 //!
 //! The file has no command lines. It has the names of killed processes, of the program that had grown before a kill, and of the
 //! functions that keep the memory of growing processes. All other names are digests.
@@ -39,7 +39,7 @@ use thiserror::Error;
 use crate::call_tree::KeptBy;
 use crate::history::History;
 use crate::history::evaluation::MemberCounts;
-use crate::history::groups::{GroupDigest, GroupPast, NumberPast};
+use crate::history::groups::{DigestKey, GroupDigest, GroupPast, NumberPast};
 use crate::history::kills::Kill;
 use crate::history::process::{InUse, LiveSet, ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
@@ -49,7 +49,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Must change with every change of the types that are saved.
-const SCHEMA: &str = "zmtop-history/20\n";
+const SCHEMA: &str = "zmtop-history/21\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -85,6 +85,7 @@ pub struct Kept {
     /// The memory that processes held through descriptors, with the [`image`] of their program.
     held: HashMap<Identity, (u64, RowHistory)>,
     groups: HashMap<GroupDigest, GroupPast>,
+    digest_key: DigestKey,
 }
 
 /// The first item.
@@ -95,6 +96,7 @@ struct Head<'a> {
     /// The time of the last snapshot.
     at: Duration,
     own_pid: Option<u32>,
+    digest_key: DigestKey,
     suspends: Cow<'a, Suspends>,
     system: [Cow<'a, TimeSeries>; 2],
     kills: Vec<Kill>,
@@ -181,6 +183,7 @@ impl History {
             namespaces: namespaces.into(),
             at: self.last.as_ref()?.monotonic,
             own_pid: self.config.own_pid,
+            digest_key: self.groups.digest_key,
             suspends: Cow::Borrowed(&self.suspends),
             system: self.system.series().map(Cow::Borrowed),
             kills: self.kill_watch.kills().cloned().collect(),
@@ -247,6 +250,7 @@ impl History {
             self.kernel.mounts.kept = std::mem::take(&mut kept.mounts);
             self.kill_watch.resume(std::mem::take(&mut kept.kills));
             self.groups.pasts = std::mem::take(&mut kept.groups);
+            self.groups.digest_key = kept.digest_key;
             self.kept_by = std::mem::take(&mut kept.holders);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
@@ -291,6 +295,7 @@ impl Kept {
             namespaces: head.namespaces,
             at: head.at,
             own_pid: head.own_pid,
+            digest_key: head.digest_key,
             suspends: head.suspends.into_owned(),
             system: head.system.map(Cow::into_owned),
             kills: head.kills,

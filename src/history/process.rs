@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::groups::digest_of_name;
 use crate::history::groups::{Contribution, Membership};
 use crate::history::row::{Judged, Kibibytes, MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;
@@ -72,9 +71,16 @@ pub(super) struct ProcessPast {
 /// Returns a number that identifies the program of a process: the addresses of its code, else a digest of its name.
 pub(super) fn image(sample: &ProcessSample) -> u64 {
     match sample.stat.image {
-        0 => digest_of_name(Some(&sample.facts.comm)),
+        0 => digest_of_name(&sample.facts.comm),
         image => image,
     }
+}
+
+/// Returns a digest of a name that is the same in every build: FNV-1a. No other process has the same [`Identity`], so that it needs no key.
+fn digest_of_name(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Returns the start of a process on the monotonic clock; zero if it is earlier.

@@ -223,6 +223,30 @@ fn what_is_no_longer_true_is_forgotten() {
     assert_eq!(row.footprint().start(), Some(Duration::from_secs(START + 460)));
 }
 
+#[test]
+fn no_program_takes_the_past_of_one_with_a_chosen_name() {
+    // Both names have the same unkeyed digest, by FNV-1a.
+    let names = ["9yxsDum4EtL", "Eg0XBPJpyjO"];
+    let program = |pid: u32, name: &str| ProcessSample {
+        facts: process(pid, 1, name).facts,
+        ..one(pid, 50.0)
+    };
+    let mut history = History::new(WINDOW);
+    let first = at(0, vec![program(7, names[0])]);
+    history.push(&first);
+    let mut next = restarted(&history, &first);
+    next.push(&at(100, vec![program(8, names[1]), program(9, names[0])]));
+    let starts = names.map(|name| {
+        let name = Some(name.as_bytes().into());
+        let group = GroupKey {
+            by: GroupBy::Command,
+            name,
+        };
+        next.group(&group).unwrap().footprint().start()
+    });
+    assert_eq!(starts, [0, 100].map(|second| Some(Duration::from_secs(START + second))));
+}
+
 /// Memory by the second, and what was asked for by it.
 type Scene = (&'static str, fn(f64) -> f64, fn(f64) -> f64);
 
