@@ -13,6 +13,7 @@
 //! | bound above 4 tolerances, not in focus | 0 |
 //! | bound above the tolerance, not in focus | `max_age` |
 //! | it ran, and its counters cannot be read, or it has much lazily freed memory | 5 s |
+//! | it has much lazily freed memory | 10 s |
 //! | in focus, with more faults than ever proved harmless | 3 s |
 //! | in focus, with faults | 4000 times the cost of its walk, and at least 3 s |
 //! | others, if other processes can change it by more than its tolerance unseen | `max_age` |
@@ -92,6 +93,8 @@ pub struct Candidate {
     pub bound: u64,
     /// It ran since the last walk, and no counter shows the changes.
     pub ran: bool,
+    /// It has much lazily freed memory, which other processes can write unseen while it rests (`process_vm_writev`).
+    pub lazy: bool,
     /// Its faults since the last walk may have changed more than the tolerance: pages of one file that replace those
     /// of another leave no other trace.
     pub faulted: bool,
@@ -129,6 +132,8 @@ const UNSEEN_FACTOR: u64 = 4;
 /// Age at which a process that ran is walked if no counters show what changed: pages may have turned from shared to
 /// private, or lazily freed ones may be in use again, which neither RSS nor the fault counts show.
 const RAN_AGE: Duration = Duration::from_secs(5);
+/// Age at which a process with much lazily freed memory is walked if it rests.
+const LAZY_AGE: Duration = Duration::from_secs(10);
 /// Age at which a process in focus with faults is walked. The processes that share its pages then get a new bound and
 /// are walked in the next tick, and all must be right within 6 s.
 const FAULTED_AGE: Duration = Duration::from_secs(3);
@@ -184,6 +189,8 @@ impl Policy {
             Duration::ZERO
         } else if c.ran {
             RAN_AGE.mul_f64(1.0 - spread * EARLY_DUE)
+        } else if c.lazy {
+            LAZY_AGE.mul_f64(1.0 - spread * EARLY_DUE)
         } else if c.bound > tolerance {
             self.max_age.mul_f64(1.0 - spread * EARLY_DUE)
         } else {

@@ -59,6 +59,10 @@ fn choices() {
         ran: true,
         ..idle(age, 50)
     };
+    let lazy = |age| Candidate {
+        lazy: true,
+        ..idle(age, 50)
+    };
     let own = |age| Candidate {
         externally_mutable: 1 << 20,
         ..idle(age, 50)
@@ -109,6 +113,13 @@ fn choices() {
         ("very old likewise", vec![own(30.0 * 32.0)], vec![(0, Idle)]),
         ("ran of late", vec![ran(3.7)], vec![]),
         ("ran a while ago", vec![ran(5.0)], vec![(0, Due)]),
+        ("lazily freed memory of late", vec![lazy(9.9)], vec![]),
+        ("lazily freed memory for a while", vec![lazy(10.0)], vec![(0, Due)]),
+        (
+            "lazily freed memory of one that ran",
+            vec![Candidate { ran: true, ..lazy(5.0) }],
+            vec![(0, Due)],
+        ),
         ("faulted, in sight", vec![seen(faulted(2.9))], vec![]),
         ("a while ago", vec![seen(faulted(3.0))], vec![(0, Due)]),
         ("the same, out of sight", vec![faulted(29.0)], vec![]),
