@@ -47,7 +47,7 @@ const UNMAPPED: &str = "unmapped";
 
 /// Returns true if a victim may be the process that has or holds such memory. It may have been in the cgroup only for a moment.
 pub fn may_be_of_victim(part: &PartKey) -> bool {
-    [SHMEM, OUTSIDE, UNMAPPED].contains(&part.id)
+    [SHMEM, OUTSIDE, UNMAPPED, UNEXPLAINED.id].contains(&part.id)
 }
 
 /// The figures of a cgroup at a time, in bytes.
@@ -96,7 +96,7 @@ impl Value {
     }
 
     /// Returns the bytes of all kinds, in processes and in none, and in swap.
-    fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         let known = [self.shmem, self.kernel, self.anon, self.unmapped, self.swap];
         known.into_iter().fold(0, u64::saturating_add)
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::explanation::{Grower, MadeOf, Place, Rise};
 use crate::account::SLAB;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
-use crate::history::charged::{self, KINDS};
+use crate::history::charged::{self, KINDS, UNEXPLAINED, Value};
 use crate::history::kills::Kill;
 use crate::history::most::LimitOf;
 use crate::history::row::MemorySample;
@@ -46,6 +46,8 @@ const MIN_OF_FIRST: f64 = 0.2;
 /// Multiple of the growth of one process by which a program, or a part of the kernel's memory, must have grown to be named
 /// instead; for a user, of the growth of all of its rows that would be named.
 const WHOLE_FACTOR: f64 = 1.5;
+/// Minimum share of the growth of a cgroup that known rows must explain, if the cgroup grew by that share of its limit.
+const EXPLAINED: f64 = 0.25;
 /// Maximum number of growers.
 const MAX_GROWERS: usize = 3;
 /// Minimum share of one kind of memory in a process for that kind to be named.
@@ -225,6 +227,27 @@ impl Moment<'_> {
         candidates.collect()
     }
 
+    /// Returns the growth of all memory of the cgroup at `path` that stays, if it is large, and the growth of `all` since explains little
+    /// of it.
+    fn unexplained(&self, path: &[u8], all: &[Candidate]) -> Option<Candidate> {
+        let (rise, score) = best(|window| {
+            let values = self.history.charged().values(path, self.at(), window);
+            let (last, first) = (values.first()?, values.last()?);
+            let from = values.iter().map(Value::total).min()?;
+            let since = |time| self.at().saturating_sub(time);
+            let passed = |bytes| {
+                let value = values.iter().find(|value| value.total() <= bytes);
+                value.map(|value| since(value.at))
+            };
+            Some(self.rise_between([from, last.total()], window, since(first.at), false, passed))
+        })?;
+        let since = all.iter().filter(|one| one.rise.rest <= rise.rest + rise.over);
+        let known: f64 = since.map(|one| one.rise.bytes() as f64).sum();
+        let grown = rise.bytes() as f64;
+        let is_unexplained = grown >= self.size as f64 * EXPLAINED && known < grown * EXPLAINED;
+        is_unexplained.then(|| Candidate::of_part(UNEXPLAINED.clone(), rise, score, Verdict::Steady))
+    }
+
     /// Returns the kill of a process by the kernel, and the log's figures.
     fn kill_of(&self, id: Identity) -> Option<(&Kill, &OomVictim)> {
         let is_its = |kill: &&Kill| kill.known.as_ref().is_some_and(|known| known.id == id);
@@ -281,17 +304,14 @@ impl Moment<'_> {
             // It ended too soon to be remembered, or was killed before it was read. Memory from before the recording is no growth.
             let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
             let age = age.filter(is_short)?;
-            let rise = match Used::of(sample, &self.snapshot.system) {
-                Some(used) => {
-                    let held = sample.memory().map_or(0, |memory| MemorySample::new(memory, None).held);
-                    let most = if held > 0 { held } else { u64::MAX };
-                    new_rise(used.bytes().min(most), age, Duration::ZERO)
-                }
-                None => {
-                    let (kill, victim) = self.kill_of(sample.id)?;
-                    let after = self.time_to(kill);
-                    new_rise(own_of(victim), age + after, after)
-                }
+            let rise = if let Some(used) = Used::of(sample, &self.snapshot.system) {
+                let held = sample.memory().map_or(0, |memory| MemorySample::new(memory, None).held);
+                let most = if held > 0 { held } else { u64::MAX };
+                new_rise(used.bytes().min(most), age, Duration::ZERO)
+            } else {
+                let (kill, victim) = self.kill_of(sample.id)?;
+                let after = self.time_to(kill);
+                new_rise(own_of(victim), age + after, after)
             };
             Some((rise, rise.bytes() as f64))
         };
@@ -436,6 +456,8 @@ impl Moment<'_> {
             let charged = self.history.charged();
             let path = if is_exact { Some(path) } else { charged.limited(path) };
             all.extend(path.into_iter().flat_map(|path| self.in_no_process(path)));
+            let unexplained = path.and_then(|path| self.unexplained(path, &all));
+            all.extend(unexplained);
         }
         order::sort_by(&mut all, |a, b| {
             b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key))

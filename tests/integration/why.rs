@@ -429,6 +429,33 @@ fn what_the_named_growth_does_not_explain_in_a_cgroup_is_said() {
 }
 
 #[test]
+fn growth_of_a_cgroup_that_no_row_explains_is_named_instead_of_the_victim() {
+    // What is charged may be in pages that the victim shares since a fork. It grows by a small part of that, or by a larger one.
+    for (part, expected) in [
+        (
+            60,
+            "What had grown was memory of no known process: from 60.0M to 119M in ",
+        ),
+        (6, "The victim itself had grown: from 30.0M to 49.0M in "),
+    ] {
+        let rows = |second| {
+            let mut row = holding(7, "database", "/shop", 30 + later(second) / part);
+            row.walk.as_mut().unwrap().memory.shared_dirty = 200 * MIB;
+            vec![row]
+        };
+        let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 30, Some("/shop")));
+        for (second, snapshot) in snapshots.iter_mut().enumerate() {
+            let mut figures = snapshot.cgroups[&b"/shop"[..]];
+            (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
+            figures.anon = Ok((60 + later(second as u64) / 2) * MIB);
+            snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        }
+        let told = text(&explain(snapshots, None).unwrap());
+        assert!(told.contains(expected) && !told.contains("bystander"), "{part}: {told}");
+    }
+}
+
+#[test]
 fn kills_in_a_cgroup_displace_no_kill_of_the_machine_within_a_day() {
     // The minutes of the kill of the machine and of the one in the cgroup, and the victim that is explained.
     let cases = [
