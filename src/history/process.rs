@@ -26,8 +26,19 @@ const FREE_RESETS: u8 = 3;
 /// Minimum time between the last of these execs and the next. It doubles with each, up to 64 minutes.
 const RESET_PAUSE: Duration = Duration::from_secs(15);
 const MAX_DOUBLINGS: u8 = 8;
+/// Time after an exec within which a program may map its memory again.
+const TAKEN_BACK: Duration = Duration::from_secs(5);
 /// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
 const MIN_SHARE: u64 = 100;
+
+/// The history of a process with much memory from before an exec.
+#[derive(Debug)]
+struct BeforeExec {
+    /// The time of the exec.
+    at: Duration,
+    started_at: Option<Duration>,
+    row: RowHistory,
+}
 
 #[derive(Debug)]
 pub(super) struct ProcessHistory {
@@ -50,6 +61,7 @@ pub(super) struct ProcessHistory {
     is_judged_whole: bool,
     /// The number of times that an exec began its history anew.
     resets: u8,
+    before_exec: Option<Box<BeforeExec>>,
     pub(super) membership: Membership,
     /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
@@ -83,6 +95,20 @@ fn digest_of_name(name: &[u8]) -> u64 {
     })
 }
 
+/// Returns the newest memory of a process without pages of files, or else all of it, in bytes.
+fn own_of(row: &RowHistory) -> u64 {
+    row.known().map_or(0, |known| match known.held {
+        0 => known.resident,
+        held => held,
+    })
+}
+
+/// Returns true if the process had much memory, and has most of it now.
+fn has_most_of(row: &RowHistory, sample: &ProcessSample) -> bool {
+    let before = own_of(row);
+    before >= MIN_KEPT && sample.stat.rss >= before / 4 * 3
+}
+
 /// Returns the start of a process on the monotonic clock; zero if it is earlier.
 pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot, suspends: &Suspends) -> Option<Duration> {
     let started = sample.id.starttime as f64 / TICKS_PER_SECOND;
@@ -106,6 +132,7 @@ impl ProcessHistory {
             malloc: None,
             is_judged_whole: false,
             resets: 0,
+            before_exec: None,
             membership: Membership::new(is_initial),
             wakes_at: 0,
             counted_bytes: 0,
@@ -129,11 +156,7 @@ impl ProcessHistory {
     /// exec, but it can change what shows one (`PR_SET_MM_MAP`) as often as it likes. Pages of files do not count before: it can map and
     /// unmap them as it likes, too.
     pub(super) fn has_kept_its_memory(&self, sample: &ProcessSample) -> bool {
-        let before = self.row.known().map_or(0, |known| match known.held {
-            0 => known.resident,
-            held => held,
-        });
-        before >= MIN_KEPT && sample.stat.rss >= before / 4 * 3
+        has_most_of(&self.row, sample)
     }
 
     /// Begins anew after an exec.
@@ -141,9 +164,33 @@ impl ProcessHistory {
         let kin = self.membership.kin;
         let is_rare = now.saturating_sub(self.started_at.unwrap_or_default()) >= RESET_PAUSE * (1 << MAX_DOUBLINGS);
         let resets = if is_rare { 0 } else { self.resets }.saturating_add(1);
+        let has_heap = self.live_set.is_some() || self.malloc.is_some();
+        let before_exec = if own_of(&self.row) >= MIN_KEPT && !has_heap {
+            Some(Box::new(BeforeExec {
+                at: now,
+                started_at: self.started_at,
+                row: std::mem::take(&mut self.row),
+            }))
+        } else {
+            self.before_exec.take()
+        };
         *self = Self::new(sample, Some(now), false);
         self.membership.kin = kin;
-        self.resets = resets;
+        (self.resets, self.before_exec) = (resets, before_exec);
+    }
+
+    /// Continues the history from before an exec if most of its memory is back within [`TAKEN_BACK`]: the memory was in a file that the
+    /// program maps again, such as a memfd.
+    pub(super) fn continue_after_exec(&mut self, sample: &ProcessSample, now: Duration) {
+        let before = self.before_exec.take();
+        let Some(before) = before.filter(|before| now.saturating_sub(before.at) <= TAKEN_BACK) else {
+            return;
+        };
+        if has_most_of(&before.row, sample) {
+            (self.row, self.started_at, self.is_judged_whole) = (before.row, before.started_at, true);
+        } else {
+            self.before_exec = Some(before);
+        }
     }
 
     /// Returns true if execs begin the history anew too often. A program that seems to run exec every few seconds (`PR_SET_MM_MAP`) would
@@ -264,7 +311,9 @@ impl ProcessHistory {
     pub(super) fn bytes(&self) -> usize {
         let live_set = self.live_set.as_ref().map_or(0, |_| size_of::<LiveSet>());
         let malloc = self.malloc.as_ref().map_or(0, |_| size_of::<InUse>());
-        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set + malloc
+        let before = self.before_exec.as_ref();
+        let before = before.map_or(0, |before| size_of::<BeforeExec>() + before.row.bytes());
+        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set + malloc + before
     }
 }
 

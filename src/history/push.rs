@@ -171,6 +171,7 @@ impl History {
                 self.held.remove(sample.id);
             }
         }
+        process.continue_after_exec(sample, tick.now);
         self.held.record(sample);
         process.is_chosen = choice.is_some();
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {

@@ -126,6 +126,31 @@ fn an_exec_that_gives_no_memory_back_is_none() {
 }
 
 #[test]
+fn memory_that_is_back_soon_after_an_exec_has_not_ended() {
+    // The memory and the exec in each second, and the second at which the history begins.
+    let [kept, lost] = [[(500, 0), (500, 0), (10, 1)], [(60, 0), (60, 0), (10, 1)]];
+    for (before, after, start) in [
+        (kept, vec![(500, 1)], 1),
+        (kept, vec![(10, 1), (10, 1), (10, 1), (10, 1), (500, 1)], 1),
+        (kept, vec![(10, 1), (10, 1), (10, 1), (10, 1), (10, 1), (500, 1)], 3),
+        (kept, vec![(10, 2), (500, 2)], 1),
+        (kept, vec![(370, 1)], 3),
+        (lost, vec![(60, 1)], 3),
+    ] {
+        let mut history = History::new(WINDOW);
+        for (second, (mib, exec)) in (1..).zip(before.iter().chain(&after)) {
+            let mut made = snap(second, *mib, 0, 1000);
+            let process = &mut made.processes.as_mut().unwrap()[0];
+            (process.exec, process.stat.rss) = (*exec, mib * MIB);
+            process.walk.as_mut().unwrap().memory.rss = mib * MIB;
+            history.push(&made);
+        }
+        let began = history.get(ID).unwrap().footprint().start();
+        assert_eq!(began, Some(Duration::from_secs(start)), "{before:?} {after:?}");
+    }
+}
+
+#[test]
 fn execs_again_and_again_do_not_hide_a_history() {
     // The seconds between two execs, and how many the longest history has at least.
     for (every, least) in [(3, 200), (5, 200), (20, 200), (600, 590)] {
