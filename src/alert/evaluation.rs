@@ -441,8 +441,13 @@ impl RuleState {
                     .begins(begun, now, cooldown, is_machine);
             }
         }
-        if is_new && let Some(tracked) = self.tracked.get_mut(&Target::System) {
-            (tracked.fires_again, tracked.held) = (true, Duration::ZERO);
+        // A hold that runs goes on, also that of a fire that is pending: others must not delay it for ever.
+        if is_new
+            && let Some(tracked) = self.tracked.get_mut(&Target::System)
+            && !std::mem::replace(&mut tracked.fires_again, true)
+            && tracked.firing.is_some()
+        {
+            tracked.held = Duration::ZERO;
         }
     }
 

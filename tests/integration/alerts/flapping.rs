@@ -5,6 +5,7 @@ use std::time::Duration;
 use zmtop::alert::{Rule, Target, Transition};
 use zmtop::config::AlertSettings;
 use zmtop::group::RowKey;
+use zmtop::model::kill::OomKill;
 
 use super::{Evaluator, outline, process_with, rule};
 use crate::support::kills::killed;
@@ -182,36 +183,10 @@ fn past_fires_of_many_take_no_room_from_what_fires() {
     assert!(evaluator.alerts.firing() >= 5000, "{}", evaluator.alerts.firing());
 }
 
-#[test]
-fn the_kills_of_one_owner_do_not_silence_those_of_another() {
-    // One user's process is killed every 45 s.
-    let of = |uid: Option<u32>, second: u64, limit: Option<&str>| {
-        let mut kill = killed(1000 + second, second, 4000 + second as u32, "victim", 20, limit);
-        if let Ok(victim) = &mut kill.victim {
-            victim.uid = uid;
-        }
-        kill
-    };
-    let own = (0..60).map(|n| of(Some(5), 60 + 45 * n, Some("/own/t1")));
-    let others = [
-        of(Some(999), 700, Some("/shop")),
-        // The same owner in another cgroup, and another one, with any uids.
-        of(Some(5), 800, Some("/own/t2")),
-        of(Some(100_001), 900, Some("/x/a")),
-        of(Some(100_002), 1000, Some("/x/b")),
-        of(Some(0), 1100, Some("/docker/aa/inner")),
-        of(Some(0), 1200, Some("/docker/aa/more")),
-        of(Some(0), 1300, Some("/docker/bb")),
-        of(Some(5), 1400, None),
-        // Within the cooldown, and after it.
-        of(Some(999), 990, Some("/shop")),
-        of(Some(999), 1450, Some("/shop")),
-        // The machine has a third one in half an hour.
-        of(Some(5), 2050, None),
-        of(Some(5), 2700, None),
-    ];
-    let mut kills: Vec<_> = own.chain(others).collect();
+/// Evaluates the shipped rule about kills every second, and returns when it fires. The kills are in the seconds after 1000.
+fn fires(mut kills: Vec<OomKill>) -> Vec<u64> {
     kills.sort_by_key(|kill| kill.monotonic_ms.unwrap());
+    let end = kills.last().unwrap().monotonic_ms.unwrap() / 1000 - 1000 + 50;
     let settings = AlertSettings {
         name: "killed".into(),
         on: "system".into(),
@@ -220,7 +195,7 @@ fn the_kills_of_one_owner_do_not_silence_those_of_another() {
     };
     let mut evaluator = Evaluator::new([settings.rule().unwrap()]);
     let (mut fired, mut is_firing) = (Vec::new(), false);
-    for second in 1..2750_u64 {
+    for second in 1..end {
         let mut snap = snapshot(Duration::ZERO, vec![process_with(7, 50)]);
         let past = kills
             .iter()
@@ -235,10 +210,53 @@ fn the_kills_of_one_owner_do_not_silence_those_of_another() {
             fired.extend(fires.then_some(second));
         }
     }
+    fired
+}
+
+/// A kill in that second after 1000, of a process of a user, at the limit of a cgroup or of the machine.
+fn kill_of(uid: u32, second: u64, limit: Option<&str>) -> OomKill {
+    let mut kill = killed(1000 + second, second, 4000 + second as u32, "victim", 20, limit);
+    if let Ok(victim) = &mut kill.victim {
+        victim.uid = Some(uid);
+    }
+    kill
+}
+
+#[test]
+fn the_kills_of_one_owner_do_not_silence_those_of_another() {
+    // One user's process is killed every 45 s.
+    let own = (0..60).map(|n| kill_of(5, 60 + 45 * n, Some("/own/t1")));
+    let others = [
+        kill_of(999, 700, Some("/shop")),
+        // The same owner in another cgroup, and another one, with any uids.
+        kill_of(5, 800, Some("/own/t2")),
+        kill_of(100_001, 900, Some("/x/a")),
+        kill_of(100_002, 1000, Some("/x/b")),
+        kill_of(0, 1100, Some("/docker/aa/inner")),
+        kill_of(0, 1200, Some("/docker/aa/more")),
+        kill_of(0, 1300, Some("/docker/bb")),
+        kill_of(5, 1400, None),
+        // Within the cooldown, and after it.
+        kill_of(999, 990, Some("/shop")),
+        kill_of(999, 1450, Some("/shop")),
+        // The machine has a third one in half an hour.
+        kill_of(5, 2050, None),
+        kill_of(5, 2700, None),
+    ];
+    let fired = fires(own.chain(others).collect());
     // The first is that of the first user, which fires once more after its cooldown, and no third time in half an hour. Each has the
     // hold of the rule, 10 s; if others are recent, the first step counts, too.
     let kills = [60, 690, 700, 900, 1100, 1300, 1400, 1450, 1860, 2050, 2490, 2700];
     let mut delays = fired.iter().zip(kills).map(|(at, kill)| at.checked_sub(kill));
     assert!(delays.all(|delay| matches!(delay, Some(9..=10))), "{fired:?}");
     assert_eq!(fired.len(), kills.len(), "{fired:?}");
+}
+
+#[test]
+fn ever_new_owners_do_not_delay_the_first_fire() {
+    // A container in a crash loop each.
+    let kills = (0..20).map(|n| kill_of(0, 60 + 6 * n, Some(&format!("/docker/c{n}"))));
+    // Those that come during a hold share its fire.
+    let expected = [70, 81, 93, 105, 117, 129, 141, 153, 165, 177];
+    assert_eq!(fires(kills.collect()), expected);
 }
