@@ -112,8 +112,9 @@ impl Queue {
         let (_, _, target) = self.rules[rule].ready.first().cloned()?;
         let mut next = None;
         self.change(rule, &target, |slot| {
+            // An alert that is over without a clear has no further event.
+            slot.notified = slot.fired.is_some() && (!slot.over || slot.cleared.is_some());
             (slot.busy, slot.over) = (true, false);
-            slot.notified = slot.fired.is_some();
             next = slot.fired.take().or_else(|| slot.cleared.take());
         });
         next

@@ -67,6 +67,8 @@ fn the_receiver_is_reported_in_order_and_ends_in_the_true_state() {
         (false, "FCFCse", "F"),
         (false, "FseCFse", "FF"),
         (false, "FseCFCse", "FF"),
+        (false, "FCseFCse", "FF"),
+        (false, "FCsFCese", "FF"),
     ] {
         let mut queue = Queue::default();
         let (fire, clear) = fire_and_clear();
