@@ -38,7 +38,7 @@ impl SystemRow<'_> {
                 stalls.map(|stall| (stall.owner().into(), stall.since)).collect()
             }
             "full_in" | "machine_full_in" => {
-                let dangers = self.history.dangers().iter();
+                let dangers = self.history.shared_dangers();
                 dangers
                     .filter(|danger| id == "full_in" || danger.limit == Limit::Machine)
                     .map(|danger| (danger.limit.owner(), danger.forecast.since))
@@ -182,7 +182,7 @@ pub static COLUMNS: &[Entry] = &[
     )
     .metric("zmtop_system_stall_ratio"),
     figure("full_in", Unit::Seconds, |r| {
-        let dangers = r.history.dangers().iter();
+        let dangers = r.history.shared_dangers();
         let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);
         soonest.map_or(Value::Never, Value::Forecast)
     })

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::columns::Value;
+use zmtop::columns::system::{COLUMNS, SystemRow};
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
@@ -143,6 +145,14 @@ fn the_limit_of_an_address_space_is_counted_down_to() {
     assert_eq!(pid(danger), Some(11));
     // At 2 MiB a second, of the 702 that are left.
     assert!((danger.forecast.seconds() - 351.0).abs() < 5.0, "{danger:?}");
+    // It is no danger to the machine or to a cgroup.
+    let system = SystemRow {
+        snapshot: &limited(149, None),
+        history: &history,
+    };
+    let full_in = COLUMNS.iter().find(|column| column.id == "full_in").unwrap();
+    assert!(matches!((full_in.value)(&system), Value::Never));
+    assert_eq!(system.owners("full_in"), []);
     history.push(&limited(150, None));
     assert_eq!(history.dangers(), []);
 }
