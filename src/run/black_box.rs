@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use rustix::process::geteuid;
@@ -120,35 +121,40 @@ pub(super) fn open_log(settings: &RecordSettings) -> Option<KernelLog> {
     })
 }
 
-/// The folder of `zmtop-record.service`.
-const SERVICE: &str = "/var/lib/zmtop";
+/// The folders of `zmtop-record.service` and of `zmtop-serve.service`.
+const SERVICES: [&str; 2] = ["/var/lib/zmtop", "/var/lib/zmtop-serve/blackbox"];
 
-/// Returns the folder of the black box to read: the own one, or for root the one of `zmtop-record.service` if the own one has no
-/// recording. Root skips an own one that another user can change, and reports that.
+/// Returns the folder of the black box to read: the own one, or for root also one of [`SERVICES`], whichever was recorded to last. Root
+/// skips an own one that another user can change, and reports that.
 ///
 /// # Errors
 /// There is none.
 pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
-    let has_recording = |path: &Path| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        let mut names = entries.map(|entry| entry.file_name());
-        names.any(|name| name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()))
-    };
     let own = state::blackbox_path(env)?;
-    let shown = text::safe(own.as_os_str().as_encoded_bytes());
-    if has_recording(&own) {
-        let Some(doubt) = state::folder_doubt(&own) else {
-            return Ok(own);
-        };
+    let shown = text::safe(own.as_os_str().as_encoded_bytes()).into_owned();
+    let recorded = |path: PathBuf| newest_recording(&path).map(|at| (at, path));
+    let mut found = recorded(own);
+    if let Some(doubt) = found.as_ref().and_then(|(_, own)| state::folder_doubt(own)) {
         complain(&format!("the black box at {shown} is not used: {doubt}"));
+        found = None;
     }
-    let service = PathBuf::from(SERVICE);
-    if geteuid().is_root() && has_recording(&service) {
-        return Ok(service);
-    }
-    Err(format!(
-        "there is no black box at {shown} yet; name a FILE of snapshots"
-    ))
+    let services = SERVICES.iter().filter(|_| geteuid().is_root());
+    let found = found
+        .into_iter()
+        .chain(services.filter_map(|path| recorded(path.into())))
+        .max_by_key(|(at, _)| *at);
+    found
+        .map(|(_, path)| path)
+        .ok_or_else(|| format!("there is no black box at {shown} yet; name a FILE of snapshots"))
+}
+
+/// Returns when a recording of a folder was last written; `None` if there is none.
+fn newest_recording(folder: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let recordings = entries.filter(|entry| entry.file_name().as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
+    recordings
+        .filter_map(|entry| entry.metadata().ok()?.modified().ok())
+        .max()
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.

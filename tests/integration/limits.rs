@@ -13,7 +13,9 @@ use zmtop::model::cgroup::Count;
 use zmtop::model::{CgroupFigures, Container, ContainerNames, Missing, ProcessSample, Snapshot};
 use zmtop::output::json;
 use zmtop::record::Record;
+use zmtop::recorder::{Options, Place, Writer};
 
+use crate::support::cannot;
 use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts};
@@ -568,4 +570,56 @@ fn a_record_that_is_not_there_is_an_error() {
     assert_eq!(stream.code, 2);
     assert!(stream.err.contains("the end of standard input"), "{}", stream.err);
     assert_eq!(limits(&[], &["rec", "--by", "user"]).code, 2);
+}
+
+#[test]
+fn root_reads_the_black_box_with_the_newest_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    // That of the user has one snapshot, that of zmtop-record two, and that of zmtop-serve three.
+    for (count, name) in (1..).zip(["own", "record", "serve"]) {
+        let place = Place::File(dir.path().join(name));
+        let mut writer = Writer::new(Options::plain(place)).unwrap();
+        for snapshot in &record()[..count] {
+            writer.record(&Arc::new(snapshot.clone()), &[]);
+        }
+        writer.close();
+    }
+    let script = r#"
+        mount -t tmpfs none /var/lib || exit 97
+        for each in own:"$HOME/.local/state/zmtop/blackbox":$1 record:/var/lib/zmtop:$2 serve:/var/lib/zmtop-serve/blackbox:$3; do
+            name=${each%%:*} age=${each##*:} folder=${each%:*} folder=${folder#*:}
+            test $age = - && continue
+            mkdir -p "$folder" && cp "$FILES/$name" "$folder/20261124T120000Z.zmrec" || exit
+            touch -d "$age minutes ago" "$folder/20261124T120000Z.zmrec"
+        done
+        exec "$ZMTOP" limits --format json
+    "#;
+    // The ages in minutes, and the number of snapshots of the one that is read.
+    for (ages, expected) in [
+        (["5", "-", "-"], 1),
+        (["-", "5", "-"], 2),
+        (["-", "-", "5"], 3),
+        (["-", "5", "500"], 2),
+        (["-", "500", "5"], 3),
+        (["5", "500", "500"], 1),
+        (["500", "-", "5"], 3),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let run = Command::new("unshare")
+            .args(["-m", "sh", "-c", script, "sh"])
+            .args(ages)
+            .env("ZMTOP", ZMTOP)
+            .env("FILES", dir.path())
+            .env("HOME", home.path())
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("STATE_DIRECTORY")
+            .output()
+            .unwrap();
+        if !rustix::process::geteuid().is_root() || run.status.code() == Some(97) {
+            return cannot("the folders of services need root and mount namespaces");
+        }
+        let document: serde_json::Value = serde_json::from_slice(&run.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {ages:?} {}", String::from_utf8_lossy(&run.stderr)));
+        assert_eq!(document["snapshots"], expected, "{ages:?}");
+    }
 }
