@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -163,6 +163,50 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     }
     rustix::fs::fchmod(&file, private)?;
     Ok(File::from(file))
+}
+
+/// A log that follows its path: if the file was renamed or deleted, as logrotate does, the next line goes to a new one.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// Opens the log, as [`open_log`] does.
+    ///
+    /// # Errors
+    /// As of [`open_log`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: open_log(path)?,
+        })
+    }
+
+    /// Returns true if the path is no longer that of the file.
+    fn is_replaced(&self) -> bool {
+        let id = |stat: &Stat| (stat.st_dev, stat.st_ino);
+        let there = rustix::fs::lstat(&self.path);
+        let own = rustix::fs::fstat(&self.file);
+        there.map(|stat| id(&stat)) != own.map(|stat| id(&stat))
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What cannot be opened is not followed: the lines stay together.
+        if self.is_replaced()
+            && let Ok(file) = open_log(&self.path)
+        {
+            self.file = file;
+        }
+        io::Write::write(&mut self.file, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::Write::flush(&mut self.file)
+    }
 }
 
 /// Opens a folder for recordings, and creates it if it does not exist, private to this user.

@@ -261,7 +261,7 @@ const MAX_LOG_LINES: usize = 4096;
 /// Opens the log if one is configured. The guard flushes it when dropped.
 fn start_log(settings: &LogSettings) -> Result<Option<WorkerGuard>, String> {
     let Some(path) = &settings.file else { return Ok(None) };
-    let file = state::open_log(path).map_err(|error| {
+    let file = state::Log::open(path).map_err(|error| {
         format!(
             "cannot open the log {}: {error}",
             crate::text::safe(path.as_os_str().as_encoded_bytes())

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use zmtop::config::state::open_log;
+use zmtop::config::state::{Log, open_log};
 
 #[test]
 fn it_is_made_private_and_appended_to() {
@@ -62,4 +62,29 @@ fn the_file_of_another_user_is_refused() {
     std::fs::write(&path, "").unwrap();
     std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
     assert_eq!(open_log(&path).unwrap_err().to_string(), "belongs to another user");
+}
+
+#[test]
+fn it_follows_its_path_when_it_is_rotated() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+    let mut log = Log::open(&at("z.log")).unwrap();
+    let mut say = |line: &str| log.write_all(line.as_bytes()).unwrap();
+    say("one\n");
+    std::fs::rename(at("z.log"), at("z.log.1")).unwrap();
+    say("two\n");
+    assert_eq!((&*read("z.log.1"), &*read("z.log")), ("one\n", "two\n"));
+    // logrotate may have created the new file.
+    std::fs::rename(at("z.log"), at("z.log.1")).unwrap();
+    std::fs::write(at("z.log"), "").unwrap();
+    say("three\n");
+    assert_eq!((&*read("z.log.1"), &*read("z.log")), ("two\n", "three\n"));
+    // What may not be opened is not followed, until it may.
+    std::fs::rename(at("z.log"), at("z.log.1")).unwrap();
+    std::fs::create_dir(at("z.log")).unwrap();
+    say("four\n");
+    std::fs::remove_dir(at("z.log")).unwrap();
+    say("five\n");
+    assert_eq!((&*read("z.log.1"), &*read("z.log")), ("three\nfour\n", "five\n"));
 }
