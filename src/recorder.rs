@@ -148,17 +148,24 @@ pub struct Status {
     pub is_closed: bool,
     /// The reason why the last one was lost, safe to print; `None` once one is written again.
     pub fault: Option<String>,
+    /// The reason why an old file of the folder was not deleted, safe to print.
+    pub undeleted: Option<String>,
 }
 
-/// Reports when recording begins to fail, or to work again, and once when snapshots are left out.
+/// Reports when recording begins to fail, or to work again, and once when snapshots are left out and when a file cannot be deleted.
 #[derive(Debug, Default)]
-pub struct FaultNews(Option<String>, bool);
+pub struct FaultNews(Option<String>, [bool; 2]);
 
 impl FaultNews {
     /// Returns a message if that has changed since the last call.
     pub fn of(&mut self, status: &Status) -> Option<String> {
         if status.fault == self.0 {
-            let is_first = status.left_out > 0 && !std::mem::replace(&mut self.1, true);
+            if let Some(why) = &status.undeleted
+                && !std::mem::replace(&mut self.1[0], true)
+            {
+                return Some(format!("old recordings are not deleted: {why}"));
+            }
+            let is_first = status.left_out > 0 && !std::mem::replace(&mut self.1[1], true);
             return is_first
                 .then(|| "many processes come and go: some snapshots are left out, to keep the past".into());
         }
@@ -514,7 +521,17 @@ impl Writer {
         let Place::Folder(folder, retention) = &self.options.place else {
             return Ok(());
         };
-        folder.clean(retention, None, SystemTime::now())?;
+        // A file that cannot be deleted must not end the recording.
+        if let Err(error) = folder.clean(retention, None, SystemTime::now()) {
+            self.status.lock().undeleted = Some(text::safe(error.to_string().as_bytes()).into_owned());
+        }
+        // If the clock was set back, the minutes after an incident begin now.
+        if let Some(latest) = at.checked_add(AROUND) {
+            self.pin_until
+                .iter_mut()
+                .flatten()
+                .for_each(|until| *until = latest.min(*until));
+        }
         let (name, file) = folder.create(at)?;
         self.status.lock().file = Some(folder.path(&name));
         self.output = Some(Output::new(Some(file), name, at));

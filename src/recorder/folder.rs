@@ -229,7 +229,11 @@ impl Folder {
     }
 
     /// Deletes files that are too old or too many, except the one that is being written.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or some file cannot be deleted. All others are.
     pub fn clean(&self, retention: &Retention, open: Option<&OsStr>, now: SystemTime) -> io::Result<()> {
+        let mut fault = Ok(());
         for name in to_delete(retention, self.entries()?, now) {
             if Some(&*name) == open {
                 continue;
@@ -237,9 +241,13 @@ impl Folder {
             match rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty()) {
                 // Its owner has deleted it meanwhile.
                 Ok(()) | Err(Errno::NOENT) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    let why = io::Error::from(error).to_string();
+                    let why = why.split(" (os error").next().unwrap_or_default();
+                    fault = Err(io::Error::other(format!("{}: {why}", name.display())));
+                }
             }
         }
-        Ok(())
+        fault
     }
 }

@@ -11,18 +11,19 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{IFlags, ioctl_setflags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use zmtop::config::settings::{RecordSettings, Retention};
 use zmtop::config::{Settings, state};
 use zmtop::model::{Missing, Snapshot};
 use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
-use zmtop::recorder::{Entry, Flush, Folder, Options, Pin, Place, Recorder, Writer, to_delete};
+use zmtop::recorder::{Entry, FaultNews, Flush, Folder, Options, Pin, Place, Recorder, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
 use crate::support::rows::{process, snapshot};
 use crate::support::tree::ProcTree;
-use crate::support::{Owned, PATIENCE, alert, fill, long, name_of};
+use crate::support::{Owned, PATIENCE, alert, cannot, fill, long, name_of};
 
 /// Midday of a day in 2026.
 const DAY: Duration = Duration::from_secs(1_795_521_600);
@@ -580,6 +581,36 @@ fn a_file_that_is_gone_before_it_is_deleted_is_no_fault() {
 }
 
 #[test]
+fn a_file_that_cannot_be_deleted_ends_no_recording() {
+    let (dir, mut writer) = folder();
+    let fixed = dir.path().join("20200101T000000Z.zmrec");
+    let other = dir.path().join("20200101T010000Z.zmrec");
+    for path in [&fixed, &other] {
+        let file = fs::File::create(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(100 * 86_400))
+            .unwrap();
+    }
+    let file = fs::File::open(&fixed).unwrap();
+    if ioctl_setflags(&file, IFlags::IMMUTABLE).is_err() {
+        return cannot("a file that cannot be deleted needs root and a file system with attributes");
+    }
+    let mut news = FaultNews::default();
+    let mut said = Vec::new();
+    for seconds in [0, 3601] {
+        writer.record(&Arc::new(at(seconds)), &[]);
+        said.extend(news.of(&writer.status()));
+    }
+    ioctl_setflags(&file, IFlags::empty()).unwrap();
+    writer.close();
+    assert_eq!(
+        said,
+        ["old recordings are not deleted: 20200101T000000Z.zmrec: Operation not permitted"]
+    );
+    assert_eq!((fixed.exists(), other.exists()), (true, false));
+    assert_eq!(writer.status().snapshots, 2);
+}
+
+#[test]
 fn a_killed_writer_leaves_its_incident_pinned() {
     let (dir, mut writer) = folder();
     record(&mut writer, at(0), &[IncidentKind::Danger]);
@@ -588,6 +619,22 @@ fn a_killed_writer_leaves_its_incident_pinned() {
     record(&mut writer, at(20), &[]);
     writer.close();
     assert_eq!(names(&dir), ["20261124T120000Z.pinned.zmrec", "20261124T120020Z.zmrec"]);
+}
+
+#[test]
+fn after_the_clock_is_set_back_an_incident_pins_no_more_than_its_minutes() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(7200), &[IncidentKind::Kill]);
+    for seconds in [0, 1000, 3700] {
+        record(&mut writer, at(seconds), &[]);
+    }
+    writer.close();
+    let expected = [
+        "20261124T120000Z.pinned.zmrec",
+        "20261124T130140Z.zmrec",
+        "20261124T140000Z.pinned.zmrec",
+    ];
+    assert_eq!(names(&dir), expected);
 }
 
 #[test]
