@@ -354,15 +354,19 @@ impl Owner {
         if is_known {
             return false;
         }
-        let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
         // Further ones are as a flapping alert.
-        let flaps = !is_machine && within(self.fires[0], WINDOW);
-        let fires = !within(self.fires[FIRES - 2], cooldown) && !flaps;
+        let flaps = !is_machine && self.fires[0].is_some_and(|at| now.saturating_sub(at) < WINDOW);
+        let fires = !self.is_cooling(now, cooldown) && !flaps;
         if fires {
             self.fires.rotate_left(1);
             self.fires[FIRES - 2] = Some(now);
         }
         fires
+    }
+
+    /// Returns true if the rule fired for it within the cooldown.
+    fn is_cooling(&self, now: Duration, cooldown: Duration) -> bool {
+        self.fires[FIRES - 2].is_some_and(|at| now.saturating_sub(at) < cooldown)
     }
 }
 
@@ -505,7 +509,8 @@ impl RuleState {
         tracked.last_tick = evaluation.tick;
         let now = evaluation.now;
         let holds = is_true && tracked.held >= self.rule.hold;
-        if holds && std::mem::take(&mut tracked.fires_again) {
+        let is_for_new = holds && std::mem::take(&mut tracked.fires_again);
+        if is_for_new {
             (tracked.cooldown_until, tracked.flaps) = (None, Flaps::default());
             if let Some(mut firing) = tracked.firing.take() {
                 firing.present = Some(self.rule.figures_of(subject));
@@ -531,7 +536,14 @@ impl RuleState {
             present: None,
             is_ended_by_exec: false,
         });
-        tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
+        let cooldown = self.rule.cooldown;
+        tracked.cooldown_until = Some(now.saturating_add(cooldown));
+        // If it fires because the cooldown of the rule is over, that of the owners begins, too.
+        for owner in self.owners.values_mut().filter(|owner| owner.last == now) {
+            if !is_for_new && !owner.is_cooling(now, cooldown) {
+                owner.fires[FIRES - 2] = Some(now);
+            }
+        }
         let flapping = tracked.flaps.fire(now);
         evaluation.push(&self.rule, target, Transition::Fired, tracked.held, details);
         if let Some(event) = evaluation.events.last_mut() {

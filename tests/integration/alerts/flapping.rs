@@ -260,3 +260,10 @@ fn ever_new_owners_do_not_delay_the_first_fire() {
     let expected = [70, 81, 93, 105, 117, 129, 141, 153, 165, 177];
     assert_eq!(fires(kills.collect()), expected);
 }
+
+#[test]
+fn a_fire_after_the_cooldown_of_the_rule_begins_that_of_the_owner() {
+    // The second one is within the cooldown, and recent at its end.
+    let kills = [60, 630, 685].map(|second| kill_of(999, second, Some("/shop")));
+    assert_eq!(fires(kills.into()), [70, 670]);
+}
