@@ -387,8 +387,8 @@ pub static COLUMNS: &[Entry] = &[
     .needs(OVER_TIME)
     .metric("zmtop_verdict")
         .metric_help(
-            "The verdict on the footprint without pages of files: 1 shrinking, 2 steady, 3 warming, 4 growing, 5 \
-             leaking. Growth is reported after one to two minutes. A leak is growth that lasts longer than a cache \
+            "The verdict on the footprint without pages of files: 1 shrinking, 2 steady, 3 warming, 3.5 hoarding (only \
+             memory that the allocator keeps free grows), 4 growing, 5 leaking. Growth is reported after one to two minutes. A leak is growth that lasts longer than a cache \
              fill, a warm-up or a load usually does. It is reported after 16 minutes at the earliest. Absent until it \
              is known.",
         ),

@@ -158,7 +158,7 @@ type JudgedFigure = (&'static str, &'static str, fn(&Judgement) -> bool);
 const JUDGED: [JudgedFigure; 2] = [
     (
         "zmtop_growing",
-        "1 if the group's memory grows or leaks, else 0; absent while unknown.",
+        "1 if the group's memory warms up, hoards, grows or leaks, else 0; absent while unknown.",
         |judged| judged.verdict.is_growth(),
     ),
     (

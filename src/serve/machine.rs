@@ -93,7 +93,7 @@ fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
     let mut family = Family::counter(
         "zmtop_oom_kills",
         "Processes killed for lack of memory since zmtop started, by cause: the machine's memory was full, the limit of a cgroup \
-         was reached, a daemon such as systemd-oomd acted, or unknown, as the kernel's log cannot be read or does not have the \
+         was reached or systemd-oomd acted for one, a daemon such as earlyoom acted, or unknown, as the kernel's log cannot be read or does not have the \
          kill. Kernel: oom_kill in vmstat, /dev/kmsg, the tracepoint signal_generate.",
     );
     if snapshot.system.oom_kill.is_ok() {

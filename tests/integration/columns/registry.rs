@@ -21,6 +21,7 @@ use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::snapshot::MallocHeap;
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
+use zmtop::trend::Verdict;
 use zmtop::units::Units;
 
 #[test]
@@ -431,5 +432,19 @@ fn a_filter_needs_what_its_columns_and_texts_need() {
     ] {
         let filter = Filter::parse(text, &COLUMNS).unwrap();
         assert_eq!(needs_of_filter(&filter), needs, "{text}");
+    }
+}
+
+#[test]
+fn the_help_of_the_verdicts_metric_names_each_value() {
+    let metric = COLUMNS
+        .iter()
+        .find(|column| column.metric == Some("zmtop_verdict"))
+        .unwrap();
+    for verdict in Verdict::ALL {
+        if let Some(rank) = verdict.rank() {
+            let named = format!("{rank} {}", verdict.id());
+            assert!(metric.help_of_metric().contains(&named), "{named}");
+        }
     }
 }
