@@ -65,13 +65,15 @@ pub struct Value {
     inside: u64,
     unmapped: u64,
     swap: u64,
+    /// What else it is charged for: page cache, page tables and reclaimable slab.
+    rest: u64,
 }
 
 impl Value {
     /// Returns `None` unless the figures are known. Processes of the cgroup have at most so much.
     fn of(figures: &CgroupFigures, most: Inside, at: Duration) -> Option<Self> {
         let anon = figures.anon.unwrap_or(0);
-        Some(Self {
+        let mut value = Self {
             at,
             shmem: figures.shmem.ok()?,
             // Also pages of files, and what processes of other cgroups map.
@@ -82,7 +84,11 @@ impl Value {
             inside: anon.min(most.anon.saturating_add(most.shared)),
             unmapped: figures.unmapped.unwrap_or(0),
             swap: figures.swap.unwrap_or(0),
-        })
+            rest: 0,
+        };
+        let in_ram = value.total() - value.swap;
+        value.rest = figures.current.unwrap_or(0).saturating_sub(in_ram);
+        Some(value)
     }
 
     /// Returns the bytes of one of [`KINDS`].
@@ -111,7 +117,8 @@ impl Value {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        Self { at: self.at, ..*other } == *self
+        let (at, rest) = (self.at, self.rest);
+        Self { at, rest, ..*other } == *self
     }
 
     /// Returns the value at a time between two, as if it had changed evenly.
@@ -131,6 +138,7 @@ impl Value {
             inside: mix(older.inside, newer.inside),
             unmapped: mix(older.unmapped, newer.unmapped),
             swap: mix(older.swap, newer.swap),
+            rest: mix(older.rest, newer.rest),
         }
     }
 }
@@ -262,10 +270,16 @@ impl Charged {
         })
     }
 
-    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now` up to a kill, at which it
-    /// had the `usage` of the kernel's log. If that is unknown, what it had just before counts: the memory of a process that was killed is
-    /// gone. Returns `None` if that may be unknown, too: a kill is found up to two snapshots later. Also if anonymous memory is unknown.
-    pub(super) fn growth_of_all(&self, path: &[u8], now: Duration, span: Duration, usage: Option<u64>) -> Option<u64> {
+    /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`: up to the highest value
+    /// just before a kill, as the memory of the victim is gone; and up to the kill, at which it had the `usage` of the kernel's log, page
+    /// cache included. Returns `None` if a value may be missing: a kill is found up to two snapshots later. Also if anonymous memory is unknown.
+    pub(super) fn growth_of_all(
+        &self,
+        path: &[u8],
+        now: Duration,
+        span: Duration,
+        usage: Option<u64>,
+    ) -> Option<[u64; 2]> {
         let values = self.values(path, now, span);
         if !values.iter().all(|value| value.is_whole) {
             return None;
@@ -274,12 +288,12 @@ impl Charged {
         let recent = values.iter().enumerate().take_while(is_recent);
         let (last, highest) = recent.max_by_key(|(place, value)| (value.total(), *place))?;
         let least = values[last..].iter().map(Value::total).min()?;
-        let at_kill = match usage {
-            Some(usage) => usage.saturating_add(highest.swap).max(highest.total()),
-            None if values.len() > AFTER_KILL => highest.total(),
-            None => return None,
-        };
-        Some(at_kill.saturating_sub(least))
+        if values.len() <= AFTER_KILL {
+            return None;
+        }
+        let rest = values.iter().map(|value| value.rest).min()?;
+        let at_kill = usage.map_or(0, |usage| usage.saturating_sub(rest).saturating_add(highest.swap));
+        Some([highest.total(), at_kill.max(highest.total())].map(|bytes| bytes.saturating_sub(least)))
     }
 }
 

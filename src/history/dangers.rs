@@ -18,12 +18,13 @@ use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::history::charged::KINDS;
+use crate::history::kills::{EndedProcess, own_memory};
 use crate::history::most::{LimitOf, fullest, most};
+use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::SystemSample;
 use crate::model::unit::owned_path;
-use crate::model::{CgroupFigures, Memory};
 use crate::order;
 use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
@@ -547,7 +548,9 @@ impl DangerWatch {
 
     /// Returns the highest memory left on the machine within `age` before the lowest of the `newest` values, and that lowest one.
     pub(super) fn fall_of_machine(&self, age: Duration, newest: usize) -> Option<[u64; 2]> {
-        self.limits.get(&Limit::Machine)?.countdown.fall_within(age, newest)
+        let watched = self.limits.get(&Limit::Machine)?;
+        let left = watched.uncompensated.as_deref().unwrap_or(&watched.countdown);
+        left.fall_within(age, newest)
     }
 
     /// Returns the memory left below the limits of cgroups as of the last snapshot.
@@ -696,12 +699,10 @@ impl History {
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
-            // A new process had no memory before. What it shares since a fork is not new.
+            // A new process had no memory before.
             let is_new = self.started_at(sample.id).is_some_and(|at| at >= from);
             let pace = if is_new {
-                let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
-                let own = sample.memory().map_or(u64::MAX, own);
-                pace_of(row.newest_taken().min(own) as f64)
+                pace_of(row.newest_taken() as f64)
             } else {
                 pace_of(row.taken_over(span))
             };
@@ -709,15 +710,25 @@ impl History {
         });
         let processes: Vec<_> = processes.collect();
         // The processes of a program or a user may be in several cgroups.
-        let partial = self.groups_of(snapshot.rows().iter().filter(|sample| !is_within(sample)));
+        let outside = snapshot.rows().iter().filter(|sample| !is_within(sample));
+        let partial = self.groups_of(outside, &processes);
+        let ended = |ended: &EndedProcess| limit_of.covers(&ended.victim.facts.cgroup);
         let whole = |by| {
             let bounded = |(key, sum): (GroupKey, f64)| {
-                let most = self.group_growth(&key, &partial, span).map_or(f64::MAX, pace_of);
-                (RowKey::Group(key), sum.min(most).min(forecast.pace))
+                let grown = match self.group_growth(&key, &partial, span) {
+                    Some(most) => sum.min(pace_of(most)),
+                    None => sum - pace_of(self.lost_by_ended(&key, from, ended)),
+                };
+                (RowKey::Group(key), grown.min(forecast.pace))
             };
             self.sums_of(&processes, by).map(bounded)
         };
-        let each = processes.iter().map(|(id, pace)| (RowKey::Process(*id), *pace));
+        let each = processes.iter().map(|(id, pace)| {
+            // What it alone shares since a fork is not new.
+            let is_new = self.started_at(*id).is_some_and(|at| at >= from);
+            let own = snapshot.row(*id).filter(|_| is_new).map_or(u64::MAX, own_memory);
+            (RowKey::Process(*id), pace.min(pace_of(own as f64)))
+        });
         // What is left may have fallen more slowly lately, or faster.
         let fall = stopping.and_then(|watched| watched.countdown.fall_over(span));
         let enough = fall.map_or(forecast.pace, |bytes| pace_of(bytes as f64)) * MIN_SHARE;

@@ -377,13 +377,35 @@ impl Kill {
 
 /// A process that ended recently and may be named in the log.
 #[derive(Clone, Debug)]
-struct EndedProcess {
+pub(super) struct EndedProcess {
     at: Duration,
-    victim: KnownVictim,
+    started_at: Option<Duration>,
+    pub(super) victim: KnownVictim,
+    command: Option<Arc<[u8]>>,
     growth: [f64; 2],
     past: Past,
     /// The size of its facts, unless the history remembers them anyway.
     bytes: usize,
+}
+
+impl EndedProcess {
+    pub(super) fn is_older_than(&self, at: Duration) -> bool {
+        self.started_at.is_none_or(|started| started < at)
+    }
+
+    /// Returns the name of its program, or of its owner.
+    pub(super) fn name(&self, by: GroupBy) -> Option<&Arc<[u8]>> {
+        match by {
+            GroupBy::User => self.victim.facts.owner_name().ok(),
+            _ => self.command.as_ref(),
+        }
+    }
+}
+
+/// Returns the memory that only this process has, or that is in swap, in bytes; `u64::MAX` if it is unknown.
+pub(super) fn own_memory(row: &ProcessSample) -> u64 {
+    let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
+    row.memory().map_or(u64::MAX, own)
 }
 
 /// The memory of a victim before its last growth, in bytes.
@@ -410,8 +432,8 @@ struct OwnGrowth {
 }
 
 impl Past {
-    fn of(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> Self {
-        let is_new = |span: Duration| started_at.is_some_and(|at| at >= now.saturating_sub(span));
+    fn of(row: &RowHistory, new_at: Option<Duration>, now: Duration) -> Self {
+        let is_new = |span: Duration| new_at.is_some_and(|at| at >= now.saturating_sub(span));
         let begin = |span, before: f64| if is_new(span) { 0.0 } else { before };
         let held = GROWTH_SPANS.map(|span| row.held_before(span).map(|before| begin(span, before)));
         Self {
@@ -461,6 +483,8 @@ struct Other {
     comm: Box<[u8]>,
     /// Its growth over each of [`GROWTH_SPANS`], in bytes.
     growth: [f64; 2],
+    /// The part of it that may be new: what a fork shares is not.
+    own: [f64; 2],
     /// It lived at the time of the kill.
     is_certain: bool,
 }
@@ -602,20 +626,26 @@ impl KillWatch {
         &mut self,
         id: Identity,
         process: &ProcessHistory,
+        command: Option<Arc<[u8]>>,
         is_memorable: bool,
         first: Option<Duration>,
         now: Duration,
     ) {
         let footprint = process.row.newest_footprint();
+        // Zero is any time before the clock began.
+        let started_at = process.started_at.filter(|at| !at.is_zero());
+        let new_at = started_at.filter(|at| first.is_none_or(|first| *at >= first));
         self.ended.push(EndedProcess {
             at: now,
+            started_at,
             victim: KnownVictim {
                 id,
                 facts: Arc::clone(&process.facts),
                 footprint,
             },
-            growth: growth(&process.row, process.started_at, first, now),
-            past: Past::of(&process.row, process.started_at, now),
+            command,
+            growth: growth(&process.row, new_at, now),
+            past: Past::of(&process.row, new_at, now),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
@@ -631,6 +661,15 @@ impl KillWatch {
         };
         let ended = self.ended.iter().filter(|ended| ended.at.abs_diff(at) < OPEN);
         ended.filter(is_it).map(|ended| ended.victim.clone()).collect()
+    }
+
+    /// Returns the processes that ended since then and are remembered.
+    pub(super) fn ended_since(&self, from: Duration) -> impl Iterator<Item = &EndedProcess> {
+        self.ended.iter().filter(move |ended| ended.at >= from)
+    }
+
+    pub(super) fn ended(&self, id: Identity) -> Option<&EndedProcess> {
+        self.ended.iter().rev().find(|ended| ended.victim.id == id)
     }
 
     /// Drops processes that ended long ago, and the smallest ones if there are too many.
@@ -762,11 +801,10 @@ fn is_place(victim: &OomVictim, facts: &Facts) -> bool {
     **own == *ROOT || is_within(own, logged) || logged.ends_with(within)
 }
 
-/// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, it counts as 0, unless the history began later.
-fn growth(row: &RowHistory, started_at: Option<Duration>, first: Option<Duration>, now: Duration) -> [f64; 2] {
+/// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, if the history has it, it counts as 0.
+fn growth(row: &RowHistory, new_at: Option<Duration>, now: Duration) -> [f64; 2] {
     GROWTH_SPANS.map(|span| {
-        let is_new = |at: Duration| at >= now.saturating_sub(span) && first.is_none_or(|first| at >= first);
-        if started_at.is_some_and(is_new) {
+        if new_at.is_some_and(|at| at >= now.saturating_sub(span)) {
             row.newest_taken() as f64
         } else {
             row.taken_over(span)
@@ -916,6 +954,7 @@ impl History {
                 (kill.known, own) = self.known_victim(snapshot, victim, event.daemon.is_some());
                 kill.drop_false_group();
                 let victim = kill.event.victim.as_ref().unwrap_or(victim);
+                let longest = self.intervals[0].max(self.intervals[1]).max(snapshot.interval);
                 let of_kill = OfKill {
                     snapshot,
                     victim,
@@ -924,7 +963,9 @@ impl History {
                     others: &self.others(snapshot, victim, &kill),
                     own,
                 };
-                kill.grower = (0..GROWTH_SPANS.len()).find_map(|span| self.grower(of_kill, span));
+                // A span needs a value at its begin.
+                let mut spans = (0..GROWTH_SPANS.len()).filter(|span| GROWTH_SPANS[*span] >= longest);
+                kill.grower = spans.find_map(|span| self.grower(of_kill, span));
             }
             self.kill_watch.push(kill);
         }
@@ -963,24 +1004,25 @@ impl History {
             footprint: process.row.newest_footprint(),
         };
         let growth = self.growth_of(row.id, snapshot.monotonic);
-        let past = Past::of(&process.row, process.started_at, snapshot.monotonic);
+        let past = Past::of(&process.row, self.new_at(row.id), snapshot.monotonic);
         (Some(known), growth_to_kill(&past, growth))
     }
 
     fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
-        self.get(id)
-            .map_or([0.0; 2], |row| growth(row, self.started_at(id), self.first, now))
+        self.get(id).map_or([0.0; 2], |row| growth(row, self.new_at(id), now))
+    }
+
+    /// Returns the start of a process, unless it was before the history began.
+    fn new_at(&self, id: Identity) -> Option<Duration> {
+        let is_new = |at: &Duration| self.first.is_none_or(|first| *at >= first);
+        self.started_at(id).filter(is_new)
     }
 
     /// Returns the sums of the programs, or of the users, with several of these processes.
     pub(super) fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (GroupKey, f64)> {
         let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
         for (id, bytes) in processes {
-            let name = match by {
-                GroupBy::User => self.owner_name(*id).cloned(),
-                _ => self.command(*id),
-            };
-            if let Some(name) = name {
+            if let Some(name) = self.name_of(*id, by) {
                 let (count, sum) = sums.entry(name).or_default();
                 *count += 1;
                 *sum += bytes;
@@ -998,53 +1040,53 @@ impl History {
             let is_victim = known.map_or(id.pid == victim.pid, |known| known.id == id);
             !is_victim && limit_of.covers(&facts.cgroup)
         };
-        // It may have been started in place of the victim.
-        let lately = snapshot.monotonic.saturating_sub(snapshot.interval * AFTER_KILL as u32);
-        let is_successor = |row: &ProcessSample| {
-            let is_new = self.started_at(row.id).is_some_and(|at| at >= lately);
-            is_new && row.facts.comm == victim.comm && known.is_none_or(|known| known.facts.cgroup == row.facts.cgroup)
-        };
+        // The youngest process of that name may have been started in place of the victim.
+        let gone = known
+            .and_then(|known| self.kill_watch.ended(known.id))
+            .map(|ended| ended.at);
+        let seen = gone.map(|at| at.saturating_sub(snapshot.interval + snapshot.interval / 8));
+        let successor = known.zip(seen).and_then(|(known, seen)| {
+            let is_like = |row: &&ProcessSample| {
+                row.facts.comm == victim.comm && row.facts.cgroup == known.facts.cgroup && row.id != known.id
+            };
+            let alike = snapshot.rows().iter().filter(is_like);
+            let alike = alike.filter_map(|row| Some((self.started_at(row.id)?, row.id)));
+            Some(alike.filter(|(at, _)| *at > seen).max()?.1)
+        });
         let living = snapshot.rows().iter().filter(|row| is_other(row.id, &row.facts));
-        let living = living.filter(|row| !is_successor(row)).map(|row| {
-            // What it shares since a fork is not new.
-            let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
-            let own = row.memory().map_or(f64::MAX, |memory| own(memory) as f64);
-            let is_new = |span: Duration| {
-                self.started_at(row.id)
-                    .is_some_and(|at| at >= snapshot.monotonic.saturating_sub(span))
-            };
-            let grown = self.growth_of(row.id, snapshot.monotonic);
-            let bounded = |span: usize| {
-                if is_new(GROWTH_SPANS[span]) {
-                    grown[span].min(own)
-                } else {
-                    grown[span]
-                }
-            };
+        let living = living.map(|row| {
+            let growth = self.growth_of(row.id, snapshot.monotonic);
+            let started = self.started_at(row.id);
+            let own = std::array::from_fn(|span| {
+                let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
+                let is_new = started.is_some_and(|at| at >= from);
+                let own = if is_new { own_memory(row) } else { u64::MAX };
+                growth[span].min(own as f64)
+            });
             Other {
                 id: row.id,
                 comm: row.facts.comm.clone(),
-                growth: std::array::from_fn(bounded),
-                is_certain: true,
+                growth,
+                own,
+                is_certain: Some(row.id) != successor,
             }
         });
         // The memory of one that ended before the kill was free. The log has the order of the kills.
-        let event = snapshot
-            .oom_kills
-            .iter()
-            .position(|event| *event == kill.event)
-            .unwrap_or(0);
+        let is_it = |event: &OomKill| (event.time, event.record) == (kill.event.time, kill.event.record);
+        let event = snapshot.oom_kills.iter().position(is_it).unwrap_or(0);
         let later = snapshot.oom_kills.get(event..).unwrap_or_default();
         let is_later = |id: Identity| {
             let mut victims = later.iter().filter_map(|event| event.victim.as_ref().ok());
             victims.any(|victim| victim.pid == id.pid)
         };
-        let ended = self.kill_watch.ended.iter().rev();
-        let ended = ended.filter(|ended| is_other(ended.victim.id, &ended.victim.facts) && ended.at >= lately);
+        let lately = snapshot.interval * AFTER_KILL as u32 + snapshot.interval / 2;
+        let ended = self.kill_watch.ended_since(snapshot.monotonic.saturating_sub(lately));
+        let ended = ended.filter(|ended| is_other(ended.victim.id, &ended.victim.facts));
         let ended = ended.map(|ended| Other {
             id: ended.victim.id,
             comm: ended.victim.facts.comm.clone(),
             growth: ended.growth,
+            own: ended.growth,
             is_certain: is_later(ended.victim.id),
         });
         living.chain(ended).collect()
@@ -1063,7 +1105,7 @@ impl History {
         } = of_kill;
         let size = victim.limit.as_ref().and_then(|limit| limit.size);
         let size = size.or(snapshot.system.mem_total.ok()).unwrap_or(0) as f64;
-        let grown = self.grown_below(of_kill, GROWTH_SPANS[span]);
+        let (seen, grown) = self.grown_below(of_kill, GROWTH_SPANS[span]).unzip();
         let in_none = path.map_or([0; KINDS.len()], |path| {
             self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });
@@ -1079,7 +1121,8 @@ impl History {
         let unexplained = || {
             let each = others.iter().map(|other| other.growth[span].max(0.0));
             let known = each.chain(in_none).sum::<f64>() + own.most[span];
-            of_all.filter(|grown| *grown >= size * MIN_UNEXPLAINED && known < grown * EXPLAINED)
+            let seen = path.and(seen);
+            seen.filter(|seen| *seen >= size * MIN_UNEXPLAINED && known < seen * EXPLAINED)
         };
         let (key, bytes) = match found.filter(is_enough) {
             Some((key, bytes)) => (key, bytes.min(of_all.unwrap_or(bytes))),
@@ -1101,41 +1144,31 @@ impl History {
         })
     }
 
-    /// Returns the growth of all memory below the limit within `span` before the kill, in bytes; `None` if it is unknown, or if there is
-    /// none. At a kill by the kernel, the memory was full.
-    fn grown_below(&self, of_kill: OfKill<'_>, span: Duration) -> Option<f64> {
+    /// Returns the growth of all memory below the limit within `span` before the kill, in bytes: what snapshots saw, and all of it; `None` if
+    /// it is unknown, or if there is none. At a kill by the kernel, the memory was full.
+    fn grown_below(&self, of_kill: OfKill<'_>, span: Duration) -> Option<(f64, f64)> {
         let (victim, kill) = (of_kill.victim, of_kill.kill);
         let grown = match (kill.limit_of(), of_kill.path) {
             (LimitOf::Machine, _) if victim.is_limited() => return None,
             (LimitOf::Machine, _) => {
                 let [highest, lowest] = self.danger_watch.fall_of_machine(span, AFTER_KILL + 1)?;
-                highest - if kill.event.daemon.is_some() { lowest } else { 0 }
+                let left = if kill.event.daemon.is_some() { lowest } else { 0 };
+                [highest - lowest, highest - left]
             }
             (_, Some(path)) => {
                 let limit = victim.limit.as_ref();
                 let usage = limit.and_then(|limit| limit.usage.or(limit.size));
+                // With version 1, it may be the limit of memory and swap.
+                let figures = of_kill.snapshot.cgroups.get(path);
+                let of_memory = figures.and_then(|figures| figures.limit.ok()?).unwrap_or(u64::MAX);
+                let usage = usage.filter(|usage| *usage <= of_memory);
                 let now = of_kill.snapshot.monotonic;
                 self.charged().growth_of_all(path, now, span, usage)?
             }
             (_, None) => return None,
         };
-        Some(grown as f64).filter(|grown| *grown > 0.0)
-    }
-
-    /// Returns the memory of victims of this program or user that was freed since `from`, in bytes.
-    fn freed_by_victims(&self, key: &GroupKey, kill: &Kill, from: Duration) -> f64 {
-        let before = self.kill_watch.kills.iter().filter(|other| other.at >= from);
-        let victims = before.chain([kill]).filter_map(|kill| kill.known.as_ref());
-        let of_group = victims.filter(|victim| {
-            let name = match key.by {
-                GroupBy::User => victim.facts.owner_name().ok().cloned(),
-                _ => self
-                    .command(victim.id)
-                    .or_else(|| self.ended(victim.id)?.command.clone()),
-            };
-            name == key.name
-        });
-        of_group.map(|victim| victim.footprint as f64).sum()
+        let [seen, all] = grown.map(|bytes| bytes as f64);
+        (all > 0.0).then_some((seen, all))
     }
 
     /// Returns the cgroup whose limit was reached. Without the kernel's report, it may be one above.
@@ -1148,26 +1181,34 @@ impl History {
     }
 
     /// Returns the process, the program, the user or the part of the machine's memory that grew most over one of the spans, unless it is the
-    /// victim. All growth below the limit is `grown`.
-    fn grown_most(&self, of_kill: OfKill<'_>, grown: Option<f64>, span: usize) -> Option<(RowKey, f64)> {
+    /// victim. All growth below the limit is `grown_below`.
+    fn grown_most(&self, of_kill: OfKill<'_>, grown_below: Option<f64>, span: usize) -> Option<(RowKey, f64)> {
         let OfKill { snapshot, kill, .. } = of_kill;
         let certain = of_kill.others.iter().filter(|other| other.is_certain);
-        let others: Vec<_> = certain.map(|other| (other.id, other.growth[span])).collect();
-        let elsewhere = snapshot.rows().iter();
-        let elsewhere = elsewhere.filter(|row| !kill.limit_of().covers(&row.facts.cgroup));
-        let partial = self.groups_of(elsewhere);
+        let others: Vec<_> = certain.clone().map(|other| (other.id, other.growth[span])).collect();
+        let limit_of = kill.limit_of();
+        let outside = snapshot.rows().iter();
+        let outside = outside.filter(|row| !limit_of.covers(&row.facts.cgroup));
+        let partial = self.groups_of(outside, &others);
         let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
-        // Victims count as living.
+        let is_victim = |ended: &EndedProcess| {
+            let mut victims = snapshot.oom_kills.iter().filter_map(|event| event.victim.as_ref().ok());
+            victims.any(|victim| victim.pid == ended.victim.id.pid)
+        };
+        let is_lost = |ended: &EndedProcess| !is_victim(ended) && limit_of.covers(&ended.victim.facts.cgroup);
         let whole = |by| {
             let bounded = |(key, sum): (GroupKey, f64)| {
-                let most = self.group_growth(&key, &partial, GROWTH_SPANS[span]);
-                let most = most.map_or(f64::MAX, |most| most + self.freed_by_victims(&key, kill, from));
-                (RowKey::Group(key), sum.min(most).min(grown.unwrap_or(f64::MAX)))
+                // Victims count as living.
+                let grown = match self.group_growth(&key, &partial, GROWTH_SPANS[span]) {
+                    Some(most) => sum.min(most + self.lost_by_ended(&key, from, is_victim)),
+                    None => sum - self.lost_by_ended(&key, from, is_lost),
+                };
+                (RowKey::Group(key), grown.min(grown_below.unwrap_or(f64::MAX)))
             };
             self.sums_of(&others, by).map(bounded)
         };
-        let processes = others.iter().map(|(id, bytes)| (RowKey::Process(*id), *bytes));
-        let enough = grown.map_or(0.0, |grown| grown * EXPLAINED);
+        let processes = certain.map(|other| (RowKey::Process(other.id), other.own[span]));
+        let enough = grown_below.map_or(0.0, |grown| grown * EXPLAINED);
         let found = self.most_of(&others, processes, whole(GroupBy::Command), enough);
         let found = found.map(|(key, grown)| (self.user_or(key, &others), grown));
         let found = self.most_of(&others, found.into_iter(), whole(GroupBy::User), enough);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
+use crate::history::kills::EndedProcess;
 use crate::model::unit::owned_path;
 use crate::model::{Identity, ProcessSample, Reading};
 
@@ -109,16 +110,18 @@ impl History {
     /// Returns the program and the user of a process; of a program, the users of its processes.
     fn groups_with(&self, row: &RowKey, processes: &[(Identity, f64)]) -> HashSet<GroupKey> {
         let group = |by| move |name| GroupKey { by, name: Some(name) };
-        let user = |id: Identity| self.owner_name(id).cloned().map(group(GroupBy::User));
+        let user = |id: Identity| self.name_of(id, GroupBy::User).map(group(GroupBy::User));
         match row {
             RowKey::Process(id) => self
-                .command(*id)
+                .name_of(*id, GroupBy::Command)
                 .map(group(GroupBy::Command))
                 .into_iter()
                 .chain(user(*id))
                 .collect(),
             RowKey::Group(key) if key.by == GroupBy::Command => {
-                let members = processes.iter().filter(|(id, _)| self.command(*id) == key.name);
+                let members = processes
+                    .iter()
+                    .filter(|(id, _)| self.name_of(*id, GroupBy::Command) == key.name);
                 members.filter_map(|(id, _)| user(*id)).collect()
             }
             RowKey::Group(key) => HashSet::from([key.clone()]),
@@ -126,21 +129,56 @@ impl History {
         }
     }
 
-    /// Returns the programs and the users of these processes.
-    pub(super) fn groups_of<'a>(&self, rows: impl Iterator<Item = &'a ProcessSample>) -> HashSet<GroupKey> {
-        let groups = |row: &ProcessSample| {
-            let user = row.facts.owner_name().ok().cloned();
-            [(GroupBy::Command, self.command(row.id)), (GroupBy::User, user)].map(|(by, name)| GroupKey { by, name })
-        };
-        rows.flat_map(groups).collect()
+    /// Returns those programs and users of `processes` that also have processes among `outside`.
+    pub(super) fn groups_of<'a>(
+        &self,
+        outside: impl Iterator<Item = &'a ProcessSample>,
+        processes: &[(Identity, f64)],
+    ) -> HashSet<GroupKey> {
+        let names = |id| [GroupBy::Command, GroupBy::User].map(|by| (by, self.name_of(id, by)));
+        let counted: HashSet<_> = processes.iter().flat_map(|(id, _)| names(*id)).collect();
+        let shared = outside
+            .flat_map(|row| names(row.id))
+            .filter(|group| counted.contains(group));
+        shared.map(|(by, name)| GroupKey { by, name }).collect()
     }
 
     /// Returns the growth of a program or a user over `span`, in bytes, in which members that ended count against those that came. `None` if
-    /// it is `partial`, with members elsewhere, or if its history is shorter.
+    /// it is `partial`, with members elsewhere, or unknown.
     pub(super) fn group_growth(&self, key: &GroupKey, partial: &HashSet<GroupKey>, span: Duration) -> Option<f64> {
         let row = self.group(key).filter(|_| !partial.contains(key))?;
         let start = row.footprint().start()?;
-        (start + span <= row.footprint().now()).then(|| row.taken_over(span))
+        // It had no memory before, unless the history began with it.
+        let is_new = start + span > row.footprint().now() && self.first.is_some_and(|first| start > first);
+        Some(if is_new {
+            row.newest_taken() as f64
+        } else {
+            row.taken_over(span)
+        })
+    }
+
+    /// Returns the memory that processes of a program or a user had which are older than `from` and ended since, in bytes.
+    pub(super) fn lost_by_ended(
+        &self,
+        key: &GroupKey,
+        from: Duration,
+        is_counted: impl Fn(&EndedProcess) -> bool,
+    ) -> f64 {
+        let ended = self
+            .kill_watch
+            .ended_since(from)
+            .filter(|ended| ended.is_older_than(from));
+        let ended = ended.filter(|ended| ended.name(key.by) == key.name.as_ref() && is_counted(ended));
+        ended.map(|ended| ended.victim.footprint as f64).sum()
+    }
+
+    /// Returns the name of the program, or of the owner, of a process that lives or ended lately.
+    pub(super) fn name_of(&self, id: Identity, by: GroupBy) -> Option<Arc<[u8]>> {
+        let living = match by {
+            GroupBy::User => self.owner_name(id).cloned(),
+            _ => self.command(id),
+        };
+        living.or_else(|| self.kill_watch.ended(id)?.name(by).cloned())
     }
 
     /// Returns the name of the owner of a process, if it is known.
@@ -158,19 +196,19 @@ impl History {
         else {
             return key;
         };
-        let mut users: BTreeMap<&Arc<[u8]>, f64> = BTreeMap::new();
+        let mut users: BTreeMap<Arc<[u8]>, f64> = BTreeMap::new();
         for (id, grown) in processes {
-            if let Some(user) = self.owner_name(*id)
-                && self.command(*id).is_some_and(|name| name == *program)
+            if let Some(user) = self.name_of(*id, GroupBy::User)
+                && self.name_of(*id, GroupBy::Command).is_some_and(|name| name == *program)
             {
                 *users.entry(user).or_default() += grown.max(0.0);
             }
         }
-        let all: f64 = users.values().sum();
-        match most(users.iter().map(|(user, grown)| (*user, *grown))) {
-            Some((user, grown)) if users.len() > 1 && grown >= all * NEARLY_ALL => RowKey::Group(GroupKey {
+        let (number, all) = (users.len(), users.values().sum::<f64>());
+        match most(users.into_iter()) {
+            Some((user, grown)) if number > 1 && grown >= all * NEARLY_ALL => RowKey::Group(GroupKey {
                 by: GroupBy::User,
-                name: Some(Arc::clone(user)),
+                name: Some(user),
             }),
             _ => key,
         }

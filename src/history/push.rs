@@ -298,12 +298,13 @@ impl History {
                 self.without_past -= usize::from(process.is_counted_without_past);
             }
             let is_memorable = process.is_memorable(pass.snapshot.system.mem_total.ok());
+            let command = self.groups.command(&process.membership);
             if pass.snapshot.fleet.is_none() {
+                let (command, first) = (command.clone(), self.first);
                 self.kill_watch
-                    .process_ended(id, &process, is_memorable, self.first, pass.tick.now);
+                    .process_ended(id, &process, command, is_memorable, first, pass.tick.now);
             }
             if is_memorable {
-                let command = self.groups.command(&process.membership);
                 self.ended.push(Box::new(Ended {
                     id,
                     facts: process.facts,
