@@ -63,6 +63,7 @@ pub mod stalls;
 pub mod suspects;
 pub mod system;
 pub mod time_series;
+pub mod victims;
 pub mod view;
 pub mod window;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
-use crate::history::kills::EndedProcess;
+use crate::history::victims::EndedProcess;
 use crate::model::unit::owned_path;
 use crate::model::{Identity, ProcessSample, Reading};
 

@@ -120,11 +120,11 @@ fn the_line_at_every_size() {
 
 #[test]
 fn a_danger_stands_above_the_leaks() {
-    // The same machine while two MiB of its memory go each second.
+    // The same machine while five MiB of its memory go in six seconds.
     let mut session = Session::new(80, 24);
     for second in 0..CALLED {
         session.tick_with(1, machine(second, grouped), |snap| {
-            snap.system.mem_available = Ok((2 * (CALLED - second) + 600) * MIB);
+            snap.system.mem_available = Ok((5 * (CALLED - second) / 6 + 100) * MIB);
         });
     }
     photograph!("danger-80x24", session);
