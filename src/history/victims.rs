@@ -14,10 +14,10 @@ use crate::model::process::{Facts, Identity, ProcessSample};
 pub(super) const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
 /// Number of snapshots from a kill to the one in which it is found, at most.
 pub(super) const AFTER_KILL: usize = 2;
-
 /// Times after and before a kill in which a counter or an ended process may belong to it, if the log does not name the victim.
 pub(super) const OPEN: Duration = Duration::from_secs(3);
 
+/// A victim as the snapshot before the kill had it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownVictim {
     pub id: Identity,
@@ -37,10 +37,13 @@ impl KnownVictim {
 /// A process that ended recently and may be named in the log.
 #[derive(Clone, Debug)]
 pub(super) struct EndedProcess {
+    /// The time of the first snapshot without it.
     pub(super) at: Duration,
+    /// Its start; `None` if that was before the clock began, or is unknown.
     pub(super) started_at: Option<Duration>,
     pub(super) victim: KnownVictim,
     pub(super) command: Option<Arc<[u8]>>,
+    /// Its growth over each of [`GROWTH_SPANS`] before its end, in bytes.
     pub(super) growth: [f64; 2],
     pub(super) past: Past,
     /// The size of its facts, unless the history remembers them anyway.
@@ -48,6 +51,7 @@ pub(super) struct EndedProcess {
 }
 
 impl EndedProcess {
+    /// Returns true if it started before `at`, or if its start is unknown.
     pub(super) fn is_older_than(&self, at: Duration) -> bool {
         self.started_at.is_none_or(|started| started < at)
     }
@@ -91,6 +95,7 @@ pub(super) struct OwnGrowth {
 }
 
 impl Past {
+    /// Returns the past of a process as of its last figures. It started at `new_at`, if the history has its start.
     pub(super) fn of(row: &RowHistory, new_at: Option<Duration>, now: Duration) -> Self {
         let is_new = |span: Duration| new_at.is_some_and(|at| at >= now.saturating_sub(span));
         let begin = |span, before: f64| if is_new(span) { 0.0 } else { before };
