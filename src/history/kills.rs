@@ -512,7 +512,7 @@ impl KillWatch {
         let footprint = process.row.newest_footprint();
         // Zero is any time before the clock began.
         let started_at = process.started_at.filter(|at| !at.is_zero());
-        let new_at = started_at.filter(|at| first.is_none_or(|first| *at >= first));
+        let new_at = started_at.filter(|at| is_in_history(*at, first));
         self.ended.push(EndedProcess {
             at: now,
             started_at,
@@ -651,6 +651,17 @@ impl KillWatch {
         let new = all.iter().filter(|kill| !before.iter().any(|known| is_it(kill, known)));
         new.cloned().collect()
     }
+}
+
+/// Returns true if a history that began at `first` has what happened at `at`.
+fn is_in_history(at: Duration, first: Option<Duration>) -> bool {
+    first.is_none_or(|first| at >= first)
+}
+
+/// Returns true if the log names a process with that pid as a victim of one of these kills.
+fn has_victim(kills: &[OomKill], id: Identity) -> bool {
+    let mut victims = kills.iter().filter_map(|kill| kill.victim.as_ref().ok());
+    victims.any(|victim| victim.pid == id.pid)
 }
 
 /// Returns false if the process had another user than the victim. The log has the real uid, and the facts the effective one; of a program
@@ -881,8 +892,7 @@ impl History {
 
     /// Returns the start of a process, unless it was before the history began.
     fn new_at(&self, id: Identity) -> Option<Duration> {
-        let is_new = |at: &Duration| self.first.is_none_or(|first| *at >= first);
-        self.started_at(id).filter(is_new)
+        self.started_at(id).filter(|at| is_in_history(*at, self.first))
     }
 
     /// Returns the sums of the programs, or of the users, with several of these processes.
@@ -942,10 +952,6 @@ impl History {
         let is_it = |event: &OomKill| (event.time, event.record) == (kill.event.time, kill.event.record);
         let event = snapshot.oom_kills.iter().position(is_it).unwrap_or(0);
         let later = snapshot.oom_kills.get(event..).unwrap_or_default();
-        let is_later = |id: Identity| {
-            let mut victims = later.iter().filter_map(|event| event.victim.as_ref().ok());
-            victims.any(|victim| victim.pid == id.pid)
-        };
         let lately = snapshot.interval * AFTER_KILL as u32 + snapshot.interval / 2;
         let ended = self.kill_watch.ended_since(snapshot.monotonic.saturating_sub(lately));
         let ended = ended.filter(|ended| is_other(ended.victim.id, &ended.victim.facts));
@@ -954,7 +960,7 @@ impl History {
             comm: ended.victim.facts.comm.clone(),
             growth: ended.growth,
             own: ended.growth,
-            is_certain: is_later(ended.victim.id),
+            is_certain: has_victim(later, ended.victim.id),
         });
         living.chain(ended).collect()
     }
@@ -1058,10 +1064,7 @@ impl History {
         let outside = outside.filter(|row| !limit_of.covers(&row.facts.cgroup));
         let partial = self.groups_of(outside, &others);
         let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
-        let is_victim = |ended: &EndedProcess| {
-            let mut victims = snapshot.oom_kills.iter().filter_map(|event| event.victim.as_ref().ok());
-            victims.any(|victim| victim.pid == ended.victim.id.pid)
-        };
+        let is_victim = |ended: &EndedProcess| has_victim(&snapshot.oom_kills, ended.victim.id);
         let is_lost = |ended: &EndedProcess| !is_victim(ended) && limit_of.covers(&ended.victim.facts.cgroup);
         let whole = |by| {
             let bounded = |(key, sum): (GroupKey, f64)| {

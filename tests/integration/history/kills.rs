@@ -1048,6 +1048,12 @@ fn in_shop_with(
     history
 }
 
+/// These rows, from second 60 on without process 7.
+fn until_killed(second: u64, mut rows: Vec<ProcessSample>) -> Vec<ProcessSample> {
+    rows.retain(|row| second < 60 || row.id.pid != 7);
+    rows
+}
+
 /// A kill of process 7 of that name and so many MiB at the limit of `/shop`, which has used so many MiB.
 fn killed_in_shop(comm: &str, mib: u64, used: u64) -> OomKill {
     let mut kill = killed(60, 1, 7, comm, mib, Some("/shop"));
@@ -1080,9 +1086,8 @@ fn a_program_whose_processes_come_and_go_has_not_grown() {
             holding(7, "database", "/shop", 20),
             holding(9, "server", "/shop/m", 4 * second),
         ];
-        let mut all: Vec<_> = beside.into_iter().chain(rows).collect();
-        all.retain(|row| second < 60 || row.id.pid != 7);
-        all
+        let all: Vec<_> = beside.into_iter().chain(rows).collect();
+        until_killed(second, all)
     };
     let anon = |second: u64| 95 + 4 * second - if second < 60 { 0 } else { 20 };
     let kill = killed_in_shop("database", 20, 340);
@@ -1102,9 +1107,8 @@ fn a_program_whose_processes_come_and_go_has_not_grown() {
 fn new_processes_of_the_name_of_the_victim_are_not_all_in_place_of_it() {
     let rows = |second: u64| {
         let compilers = (7..27).map(|pid| started(holding(pid, "cc", "/shop", 2 * (second - 57)), 57));
-        let mut rows: Vec<_> = compilers.filter(|_| second > 57).collect();
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        let rows: Vec<_> = compilers.filter(|_| second > 57).collect();
+        until_killed(second, rows)
     };
     let anon = |second: u64| 20 + 40 * second.saturating_sub(57) - if second < 60 { 0 } else { 6 };
     let rows = |second: u64| if second < 57 { Vec::new() } else { rows(second) };
@@ -1115,12 +1119,13 @@ fn new_processes_of_the_name_of_the_victim_are_not_all_in_place_of_it() {
 #[test]
 fn a_span_without_a_value_at_its_begin_is_not_asked() {
     let rows = |second: u64| {
-        let mut rows = vec![
-            holding(7, "database", "/shop", 60),
-            holding(9, "importer", "/shop", second),
-        ];
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        until_killed(
+            second,
+            vec![
+                holding(7, "database", "/shop", 60),
+                holding(9, "importer", "/shop", second),
+            ],
+        )
     };
     let anon = |second: u64| 60 + second - if second < 60 { 0 } else { 60 };
     let told = why(&in_shop(&every(20), rows, anon, &killed_in_shop("database", 60, 125)));
@@ -1130,12 +1135,13 @@ fn a_span_without_a_value_at_its_begin_is_not_asked() {
 #[test]
 fn page_cache_that_stays_is_no_growth() {
     let rows = |second: u64| {
-        let mut rows = vec![
-            holding(7, "database", "/shop", 20),
-            holding(9, "importer", "/shop", second),
-        ];
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        until_killed(
+            second,
+            vec![
+                holding(7, "database", "/shop", 20),
+                holding(9, "importer", "/shop", second),
+            ],
+        )
     };
     let anon = |second: u64| 20 + second - if second < 60 { 0 } else { 20 };
     // The figures have 60 MiB of page cache.
@@ -1247,9 +1253,7 @@ fn a_victim_that_unmapped_a_file_before_its_growth_has_grown() {
     let rows = |second: u64| {
         let mut victim = with_file(holding(7, "node", "/shop", 5), 140 * MIB);
         victim.walk.as_mut().unwrap().memory.rss = 285 * MIB;
-        let mut rows = vec![victim, holding(9, "logger", "/shop", 10 + second / 10)];
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        until_killed(second, vec![victim, holding(9, "logger", "/shop", 10 + second / 10)])
     };
     let anon = |second: u64| 15 + second / 10 - if second < 60 { 0 } else { 5 };
     let told = why(&in_shop(&every(1), rows, anon, &killed_in_shop("node", 110, 140)));
@@ -1301,12 +1305,11 @@ fn growth_of_many_is_not_of_no_known_process() {
             let sample = holding(20 + n, &format!("service{n}"), "/shop", second);
             with_facts(sample, |facts| facts.user = Ok(format!("user{n}").into_bytes().into()))
         };
-        let mut rows: Vec<_> = [holding(7, "database", "/shop", 20)]
+        let rows: Vec<_> = [holding(7, "database", "/shop", 20)]
             .into_iter()
             .chain((0..5).map(owned))
             .collect();
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        until_killed(second, rows)
     };
     let anon = |second: u64| 20 + 5 * second - if second < 60 { 0 } else { 20 };
     let kill = killed_in_shop("database", 20, 325);
@@ -1318,9 +1321,7 @@ fn growth_of_many_is_not_of_no_known_process() {
 fn memory_from_before_the_first_snapshot_has_not_grown() {
     let rows = |second: u64| {
         let database = started(holding(9, "database", "/shop", 90), 20);
-        let mut rows = vec![holding(7, "importer", "/shop", 50), database];
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        until_killed(second, vec![holding(7, "importer", "/shop", 50), database])
     };
     let kill = killed_in_shop("importer", 50, 145);
     let told = why(&in_shop(
@@ -1371,9 +1372,8 @@ fn no_process_is_named_for_growth_of_which_it_explains_little() {
     assert_eq!(why(&restarted(&history)), told);
     // Also at longer intervals.
     let rows = |second: u64| {
-        let mut rows = rows(second);
-        rows.retain(|row| second < 60 || row.id.pid != 7);
-        rows
+        let rows = rows(second);
+        until_killed(second, rows)
     };
     let anon_left = |second: u64| anon(second) - if second < 60 { 0 } else { 60 };
     let kill = killed_in_shop("importer", 60, 150);
