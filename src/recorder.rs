@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use flood::{Names, Space};
-pub use folder::{Entry, Folder, Pin, to_delete};
+pub use folder::{Entry, Folder, PINNED, Pin, to_delete};
 pub use kernel_log::KernelLog;
 use parking_lot::Mutex;
 use rustix::fs::FallocateFlags;
@@ -50,6 +50,8 @@ const RETRY: Duration = Duration::from_secs(10);
 const FILE_TIME: Duration = Duration::from_secs(3600);
 /// Maximum size of a file in a folder, in bytes.
 const FILE_BYTES: u64 = 64 << 20;
+/// Old files are deleted each time a file has grown by this share of the folder's size, inverse.
+const CLEAN_SHARE: u64 = 16;
 /// Time before and after an incident that is pinned.
 const AROUND: Duration = Duration::from_secs(600);
 /// Bytes that are allocated ahead of the end of a file, so that a disk that fills up does not end a recording at once.
@@ -313,6 +315,8 @@ struct Output {
     length: u64,
     /// Bytes up to this position are allocated.
     allocated: u64,
+    /// There is room in the folder for bytes up to this position.
+    room: u64,
 }
 
 impl Writer {
@@ -491,6 +495,7 @@ impl Writer {
         if !begins {
             self.names.written(&snapshot, bytes.len());
         }
+        self.make_room(bytes.len() as u64);
         if let Some(output) = &mut self.output {
             if begins {
                 output.group = output.length;
@@ -516,15 +521,32 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a file of the folder.
-    fn open_file(&mut self, at: SystemTime) -> io::Result<()> {
-        let Place::Folder(folder, retention) = &self.options.place else {
-            return Ok(());
+    /// Deletes old files, unless the folder has room for so many bytes of the open file.
+    fn make_room(&mut self, bytes: u64) {
+        let (Place::Folder(folder, retention), Some(output)) = (&self.options.place, &mut self.output) else {
+            return;
+        };
+        let end = output.length + bytes;
+        if end <= output.room {
+            return;
+        }
+        let step = (retention.bytes / CLEAN_SHARE).max(bytes);
+        output.room = output.length + step;
+        let less = Retention {
+            bytes: retention.bytes.saturating_sub(step),
+            ..*retention
         };
         // A file that cannot be deleted must not end the recording.
-        if let Err(error) = folder.clean(retention, None, SystemTime::now()) {
+        if let Err(error) = folder.clean(&less, Some(&output.name), SystemTime::now()) {
             self.status.lock().undeleted = Some(text::safe(error.to_string().as_bytes()).into_owned());
         }
+    }
+
+    /// Begins a file of the folder.
+    fn open_file(&mut self, at: SystemTime) -> io::Result<()> {
+        let Place::Folder(folder, _) = &self.options.place else {
+            return Ok(());
+        };
         // If the clock was set back, the minutes after an incident begin now.
         if let Some(latest) = at.checked_add(AROUND) {
             self.pin_until
@@ -618,6 +640,7 @@ impl Output {
             group: 0,
             length: 0,
             allocated: 0,
+            room: 0,
         }
     }
 

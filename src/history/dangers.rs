@@ -112,7 +112,7 @@ pub struct Danger {
     pub limit: Limit,
     pub forecast: Forecast,
     /// The process, the program or the part of the kernel's memory that grows most, and its growth in bytes per second; `None` if
-    /// none takes a quarter.
+    /// none takes half.
     pub taker: Option<(RowKey, f64)>,
     /// The raw name of the file system or the slab cache that has a good part of the growth of the part that grows most, or of the
     /// process that has most of it.

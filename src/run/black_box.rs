@@ -1,11 +1,12 @@
 //! The black box: the recording that the monitor and the exporter keep in the state folder. Also the other destinations of
 //! snapshots.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use rustix::process::geteuid;
@@ -17,7 +18,7 @@ use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
 use crate::engine::{Incidents, LastWords, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{FaultNews, Folder, KernelLog, Options, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, KernelLog, Options, PINNED, Place, Recorder};
 use crate::source::SUFFIX;
 use crate::text;
 
@@ -123,38 +124,57 @@ pub(super) fn open_log(settings: &RecordSettings) -> Option<KernelLog> {
 
 /// The folders of `zmtop-record.service` and of `zmtop-serve.service`.
 const SERVICES: [&str; 2] = ["/var/lib/zmtop", "/var/lib/zmtop-serve/blackbox"];
+/// Time before the newest snapshot of all in which a black box that is still recorded to has one.
+const CURRENT: Duration = Duration::from_secs(600);
 
-/// Returns the folder of the black box to read: the own one, or for root also one of [`SERVICES`], whichever was recorded to last. Root
-/// skips an own one that another user can change, and reports that.
+/// A folder with recordings.
+struct Recorded {
+    folder: PathBuf,
+    /// The name of its first file. Pinned files come after all others: there may be a gap of weeks after them.
+    first: (bool, OsString),
+    /// When it was last written.
+    written: SystemTime,
+}
+
+/// Returns the folder of the black box to read: the own one, or for root also one of [`SERVICES`], whichever is recorded to; of several,
+/// the one that begins first. Root skips an own one that another user can change, and reports that.
 ///
 /// # Errors
 /// There is none.
 pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
     let own = state::blackbox_path(env)?;
     let shown = text::safe(own.as_os_str().as_encoded_bytes()).into_owned();
-    let recorded = |path: PathBuf| newest_recording(&path).map(|at| (at, path));
-    let mut found = recorded(own);
-    if let Some(doubt) = found.as_ref().and_then(|(_, own)| state::folder_doubt(own)) {
+    let mut found: Vec<_> = recorded(own).into_iter().collect();
+    if let Some(doubt) = found.first().and_then(|own| state::folder_doubt(&own.folder)) {
         complain(&format!("the black box at {shown} is not used: {doubt}"));
-        found = None;
+        found.clear();
     }
     let services = SERVICES.iter().filter(|_| geteuid().is_root());
-    let found = found
-        .into_iter()
-        .chain(services.filter_map(|path| recorded(path.into())))
-        .max_by_key(|(at, _)| *at);
+    found.extend(services.filter_map(|path| recorded(path.into())));
+    let newest = found.iter().map(|one| one.written).max();
+    // Of several that are being written, the one that begins first covers more.
+    found.retain(|one| newest.is_some_and(|newest| one.written + CURRENT >= newest));
+    let found = found.into_iter().min_by(|a, b| a.first.cmp(&b.first));
     found
-        .map(|(_, path)| path)
+        .map(|one| one.folder)
         .ok_or_else(|| format!("there is no black box at {shown} yet; name a FILE of snapshots"))
 }
 
-/// Returns when a recording of a folder was last written; `None` if there is none.
-fn newest_recording(folder: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// Returns a folder if it has recordings.
+fn recorded(folder: PathBuf) -> Option<Recorded> {
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let recordings = entries.filter(|entry| entry.file_name().as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
-    recordings
-        .filter_map(|entry| entry.metadata().ok()?.modified().ok())
-        .max()
+    let recordings = recordings.filter_map(|entry| {
+        let name = entry.file_name();
+        let is_pinned = name.as_encoded_bytes().ends_with(PINNED.as_bytes());
+        Some(((is_pinned, name), entry.metadata().ok()?.modified().ok()?))
+    });
+    let (names, times): (Vec<_>, Vec<_>) = recordings.unzip();
+    Some(Recorded {
+        first: names.into_iter().min()?,
+        written: times.into_iter().max()?,
+        folder,
+    })
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.

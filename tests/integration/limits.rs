@@ -573,7 +573,7 @@ fn a_record_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn root_reads_the_black_box_with_the_newest_recording() {
+fn root_reads_the_black_box_that_is_recorded_to() {
     let dir = tempfile::tempdir().unwrap();
     // That of the user has one snapshot, that of zmtop-record two, and that of zmtop-serve three.
     for (count, name) in (1..).zip(["own", "record", "serve"]) {
@@ -589,12 +589,13 @@ fn root_reads_the_black_box_with_the_newest_recording() {
         for each in own:"$HOME/.local/state/zmtop/blackbox":$1 record:/var/lib/zmtop:$2 serve:/var/lib/zmtop-serve/blackbox:$3; do
             name=${each%%:*} age=${each##*:} folder=${each%:*} folder=${folder#*:}
             test $age = - && continue
-            mkdir -p "$folder" && cp "$FILES/$name" "$folder/20261124T120000Z.zmrec" || exit
-            touch -d "$age minutes ago" "$folder/20261124T120000Z.zmrec"
+            file=$folder/20261124T120000Z.zmrec
+            case $age in *@*) file=$folder/20261124T${age#*@}.zmrec age=${age%@*} ;; esac
+            mkdir -p "$folder" && cp "$FILES/$name" "$file" && touch -d "$age minutes ago" "$file" || exit
         done
         exec "$ZMTOP" limits --format json
     "#;
-    // The ages in minutes, and the number of snapshots of the one that is read.
+    // The ages in minutes, with the names of files that do not begin at noon, and the number of snapshots of the one that is read.
     for (ages, expected) in [
         (["5", "-", "-"], 1),
         (["-", "5", "-"], 2),
@@ -603,6 +604,10 @@ fn root_reads_the_black_box_with_the_newest_recording() {
         (["-", "500", "5"], 3),
         (["5", "500", "500"], 1),
         (["500", "-", "5"], 3),
+        // Of several that are recorded to, the one that begins first, but for pinned files.
+        (["5@130000Z", "6", "7@130000Z"], 2),
+        (["5@110000Z", "6", "7"], 1),
+        (["5@100000Z.pinned", "6", "-"], 2),
     ] {
         let home = tempfile::tempdir().unwrap();
         let run = Command::new("unshare")

@@ -820,6 +820,23 @@ fn a_folder_covers_half_a_day_however_much_happens() {
 }
 
 #[test]
+fn a_folder_is_never_larger_than_its_size() {
+    let (dir, mut writer) = small_folder();
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let folder = || names(&dir).iter().map(|name| size(&dir.path().join(name))).sum::<u64>();
+    let mut highest = 0;
+    for hour in 0..40_u64 {
+        for second in 0..20 {
+            record(&mut writer, flooded(hour * 3600 + second * 170, 100), &[]);
+            highest = highest.max(folder());
+        }
+    }
+    assert!(highest <= 4 * MIB, "{highest}");
+    // Most of it is used.
+    assert!(highest >= 3 * MIB, "{highest}");
+}
+
+#[test]
 fn repeated_incidents_do_not_use_the_space_of_other_snapshots() {
     let (_dir, mut writer) = small_folder();
     for second in 0..300 {
