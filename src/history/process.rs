@@ -180,17 +180,20 @@ impl ProcessHistory {
     }
 
     /// Continues the history from before an exec if most of its memory is back within [`TAKEN_BACK`]: the memory was in a file that the
-    /// program maps again, such as a memfd.
-    pub(super) fn continue_after_exec(&mut self, sample: &ProcessSample, now: Duration) {
+    /// program maps again, such as a memfd. Returns true if it does. A heap that was read since
+    /// then had not all of it.
+    pub(super) fn continue_after_exec(&mut self, sample: &ProcessSample, now: Duration) -> bool {
         let before = self.before_exec.take();
         let Some(before) = before.filter(|before| now.saturating_sub(before.at) <= TAKEN_BACK) else {
-            return;
+            return false;
         };
-        if has_most_of(&before.row, sample) {
-            (self.row, self.started_at, self.is_judged_whole) = (before.row, before.started_at, true);
+        let is_back = has_most_of(&before.row, sample);
+        if is_back {
+            (self.row, self.started_at, self.live_set, self.malloc) = (before.row, before.started_at, None, None);
         } else {
             self.before_exec = Some(before);
         }
+        is_back
     }
 
     /// Returns true if execs begin the history anew too often. A program that seems to run exec every few seconds (`PR_SET_MM_MAP`) would

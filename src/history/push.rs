@@ -171,7 +171,9 @@ impl History {
                 self.held.remove(sample.id);
             }
         }
-        process.continue_after_exec(sample, tick.now);
+        if process.continue_after_exec(sample, tick.now) && process.row.is_growing() {
+            self.growing.insert(sample.id);
+        }
         self.held.record(sample);
         process.is_chosen = choice.is_some();
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
