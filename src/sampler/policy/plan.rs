@@ -13,7 +13,7 @@
 //! | bound above 4 tolerances, not in focus | 0 |
 //! | bound above the tolerance, not in focus | `max_age` |
 //! | it ran, and its counters cannot be read, or it has much lazily freed memory | 5 s |
-//! | it has much lazily freed memory | 10 s |
+//! | it has much lazily freed memory, for its size | 10 s |
 //! | in focus, with more faults than ever proved harmless | 3 s |
 //! | in focus, with faults | 4000 times the cost of its walk, and at least 3 s |
 //! | others, if other processes can change it by more than its tolerance unseen | `max_age` |
@@ -93,7 +93,7 @@ pub struct Candidate {
     pub bound: u64,
     /// It ran since the last walk, and no counter shows the changes.
     pub ran: bool,
-    /// It has much lazily freed memory, which other processes can write unseen while it rests (`process_vm_writev`).
+    /// It has [much](is_much_lazy) lazily freed memory, which other processes can write unseen while it rests (`process_vm_writev`).
     pub lazy: bool,
     /// Its faults since the last walk may have changed more than the tolerance: pages of one file that replace those
     /// of another leave no other trace.
@@ -134,6 +134,9 @@ const UNSEEN_FACTOR: u64 = 4;
 const RAN_AGE: Duration = Duration::from_secs(5);
 /// Age at which a process with much lazily freed memory is walked if it rests.
 const LAZY_AGE: Duration = Duration::from_secs(10);
+/// Minimum of lazily freed memory that is much, in bytes; and of a process that rests, inverse of its minimum share of RSS.
+const MUCH_LAZY: u64 = 8 << 20;
+const LAZY_SHARE: u64 = 16;
 /// Age at which a process in focus with faults is walked. The processes that share its pages then get a new bound and
 /// are walked in the next tick, and all must be right within 6 s.
 const FAULTED_AGE: Duration = Duration::from_secs(3);
@@ -167,6 +170,12 @@ const BYTES_PER_NANOSECOND: u64 = 50;
 /// better prediction.
 pub const fn first_cost(rss: u64) -> Duration {
     BASE_COST.saturating_add(Duration::from_nanos(rss / BYTES_PER_NANOSECOND))
+}
+
+/// Returns true if so many bytes of lazily freed memory are read again soon, in a process that rests with that RSS, or that runs (0). In use
+/// again, they are no longer available. At rest, the cost of a walk per byte is bounded.
+pub fn is_much_lazy(bytes: u64, rss: u64) -> bool {
+    bytes >= MUCH_LAZY.max(rss / LAZY_SHARE)
 }
 
 impl Policy {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::policy::plan::{Candidate, Planner, Policy, Purpose};
+use zmtop::sampler::policy::plan::{Candidate, Planner, Policy, Purpose, is_much_lazy};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -46,6 +46,20 @@ fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
     }
     let chosen = planner.choose(SECOND * 60, candidates);
     chosen.into_iter().map(|c| (c.index, c.purpose)).collect()
+}
+
+#[test]
+fn what_is_much_lazily_freed_memory_depends_on_the_size_at_rest() {
+    // In MiB.
+    for (lazy, rss, expected) in [
+        (7, 0, false),
+        (8, 0, true),
+        (8, 100, true),
+        (8, 2000, false),
+        (130, 2000, true),
+    ] {
+        assert_eq!(is_much_lazy(lazy << 20, rss << 20), expected, "{lazy} of {rss}");
+    }
 }
 
 /// A name, the candidates, and what is chosen.

@@ -29,8 +29,6 @@ type Key = (Duration, u32, u64);
 /// whose budget is used up do not block others.
 const KINDS: usize = Purpose::IDLE_KINDS + 1;
 const DUE: usize = KINDS - 1;
-/// Minimum of lazily freed memory that is read again soon, in bytes. In use again, it is no longer available.
-const MUCH_LAZY: u64 = 8 << 20;
 
 #[derive(Default)]
 pub(super) struct Turns {
@@ -170,7 +168,7 @@ impl Process {
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
         let estimate = in_focus.then(|| self.estimates.estimate()).flatten();
         let walked_at = walk.map(|w| w.at);
-        let lazy = walk.is_some_and(|walk| walk.memory.lazy_alone() >= MUCH_LAZY);
+        let has_lazy = |rss| walk.is_some_and(|walk| plan::is_much_lazy(walk.memory.lazy_alone(), rss));
         let may_merge = is_merging || self.estimates.anchor.as_ref().is_some_and(|a| a.may_merge);
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),
@@ -191,8 +189,8 @@ impl Process {
             } else {
                 self.error()
             },
-            ran: self.estimates.ran_unseen(lazy),
-            lazy,
+            ran: self.estimates.ran_unseen(has_lazy(0)),
+            lazy: has_lazy(self.stat.rss),
             faulted: estimate.is_some_and(|e| e.faulted > tolerance),
             proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
