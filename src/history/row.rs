@@ -429,6 +429,11 @@ impl RowHistory {
         newest.filter(|_| is_whole).map(|_| self.held())
     }
 
+    /// Returns true if the verdict is on a part of the held memory, as the rest is free in a heap or may become so. A group has no heap itself.
+    pub(crate) fn has_heap(&self) -> bool {
+        self.judged != Judged::Held
+    }
+
     /// Returns a measure of the held memory: what is unmapped of files does not make up for it. Returns the measure of the footprint if the
     /// verdict is on a part of the held memory, or if it is RSS, as its shared memory is not in `held` then.
     fn without_files(&self, footprint: f64, held: impl FnOnce(SeriesView<'_>) -> f64) -> f64 {

@@ -918,7 +918,7 @@ fn rise_object(rise: Option<Rise>) -> Option<Object<'static>> {
 
 described_object! {
     fn rise_of, rise_fields(rise: &Rise) -> Object<'static> {
-        /// PSS and swap before it grew; without pages of files if those were most of the growth.
+        /// PSS and swap before it grew; without pages of files if the rest is known.
         "from": bytes() => rise.from,
         /// PSS and swap at the moment, or of a victim at its end, by the kernel's log.
         "to": bytes() => rise.to,

@@ -54,7 +54,7 @@ pub struct Event {
 /// Growth of a row up to the moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rise {
-    /// In bytes; without pages of files if those were most of the growth.
+    /// In bytes; without pages of files if the rest is known.
     pub from: u64,
     pub to: u64,
     /// The duration; a lower bound if `is_cut`.

@@ -199,29 +199,35 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns the growth over the window with the highest weight, and that weight. If the growth is mostly pages of files, which the kernel
-    /// can reclaim, returns that of the rest.
-    fn best(&self, row: &RowHistory, age: Option<Duration>) -> Option<(Rise, f64)> {
+    /// Returns the growth of a series over the window with the highest weight, and that weight.
+    fn best(&self, view: SeriesView<'_>, age: Option<Duration>) -> Option<(Rise, f64)> {
+        best(|window| self.rise_of(view, age, window))
+    }
+
+    /// Returns the growth of memory of the cgroup at `path`, and its weight. `ends` returns its bytes before and after, `passed` the last time
+    /// at which it was at most so many; the newest value comes first.
+    fn charged_rise(
+        &self,
+        path: &[u8],
+        ends: impl Fn(&[Value]) -> Option<[u64; 2]>,
+        passed: impl Fn(&[Value], u64) -> Option<Duration>,
+    ) -> Option<(Rise, f64)> {
         best(|window| {
-            let rise = self.rise_of(row.footprint(), age, window)?;
-            let held = row.whole_held().and_then(|view| self.rise_of(view, age, window));
-            let least = rise.bytes() as f64 * NEARLY_ALL;
-            Some(held.filter(|held| (held.bytes() as f64) < least).unwrap_or(rise))
+            let values = self.history.charged().values(path, self.at(), window);
+            let since = |time| self.at().saturating_sub(time);
+            let passed = |bytes| passed(&values, bytes).map(since);
+            Some(self.rise_between(ends(&values)?, window, since(values.last()?.at), false, passed))
         })
     }
 
     /// Returns the memory in no process of the cgroup at `path`.
     fn in_no_process(&self, path: &[u8]) -> Vec<Candidate> {
-        let charged = self.history.charged();
         let candidates = KINDS.iter().enumerate().filter_map(|(kind, key)| {
-            let (rise, score) = best(|window| {
-                let values = charged.values(path, self.at(), window);
-                let (last, first) = (values.first()?, values.last()?);
-                let from = charged::growth(kind, last, &values)?;
-                let since = |time| self.at().saturating_sub(time);
-                let passed = |bytes| charged::passed(kind, bytes, &values).map(since);
-                Some(self.rise_between([from, last.bytes(kind)], window, since(first.at), false, passed))
-            })?;
+            let ends = |values: &[Value]| {
+                let last = values.first()?;
+                Some([charged::growth(kind, last, values)?, last.bytes(kind)])
+            };
+            let (rise, score) = self.charged_rise(path, ends, |values, bytes| charged::passed(kind, bytes, values))?;
             Some(Candidate::of_part(key.clone(), rise, score, Verdict::Steady))
         });
         candidates.collect()
@@ -230,18 +236,14 @@ impl Moment<'_> {
     /// Returns the growth of all memory of the cgroup at `path` that stays, if it is large, and the growth of `all` since explains little
     /// of it.
     fn unexplained(&self, path: &[u8], all: &[Candidate]) -> Option<Candidate> {
-        let (rise, score) = best(|window| {
-            let values = self.history.charged().values(path, self.at(), window);
-            let (last, first) = (values.first()?, values.last()?);
-            let from = values.iter().map(Value::total).min()?;
-            let since = |time| self.at().saturating_sub(time);
-            let passed = |bytes| {
-                let value = values.iter().find(|value| value.total() <= bytes);
-                value.map(|value| since(value.at))
-            };
-            Some(self.rise_between([from, last.total()], window, since(first.at), false, passed))
-        })?;
-        let since = all.iter().filter(|one| one.rise.rest <= rise.rest + rise.over);
+        let ends = |values: &[Value]| Some([values.iter().map(Value::total).min()?, values.first()?.total()]);
+        let passed = |values: &[Value], bytes| {
+            let value = values.iter().find(|value| value.total() <= bytes);
+            value.map(|value| value.at)
+        };
+        let (rise, score) = self.charged_rise(path, ends, passed)?;
+        let living = all.iter().filter(|one| one.ended.is_none());
+        let since = living.filter(|one| one.rise.rest <= rise.rest + rise.over);
         let known: f64 = since.map(|one| one.rise.bytes() as f64).sum();
         let grown = rise.bytes() as f64;
         let is_unexplained = grown >= self.size as f64 * EXPLAINED && known < grown * EXPLAINED;
@@ -300,12 +302,13 @@ impl Moment<'_> {
     /// Returns the growth of a process of the snapshot, and its weight.
     fn risen(&self, sample: &ProcessSample) -> Option<(Rise, f64)> {
         let age = self.age(sample.id);
+        let used = Used::of(sample, &self.snapshot.system);
+        let held = sample.memory().map_or(0, |memory| MemorySample::new(memory, None).held);
         let unseen = || {
             // It ended too soon to be remembered, or was killed before it was read. Memory from before the recording is no growth.
             let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
             let age = age.filter(is_short)?;
-            let rise = if let Some(used) = Used::of(sample, &self.snapshot.system) {
-                let held = sample.memory().map_or(0, |memory| MemorySample::new(memory, None).held);
+            let rise = if let Some(used) = used {
                 let most = if held > 0 { held } else { u64::MAX };
                 new_rise(used.bytes().min(most), age, Duration::ZERO)
             } else {
@@ -316,13 +319,16 @@ impl Moment<'_> {
             Some((rise, rise.bytes() as f64))
         };
         let row = self.row(sample.id);
-        let (mut rise, mut score) = row.and_then(|row| self.best(row, age)).or_else(unseen)?;
+        let (mut rise, mut score) = row.and_then(|row| self.best(measured(row), age)).or_else(unseen)?;
         // The series may have the values of several seconds in one, and some are later.
-        if let Some(Used::Known(bytes)) = Used::of(sample, &self.snapshot.system)
-            && bytes < rise.to
-        {
+        let now = match used {
+            Some(Used::Known(_)) if row.is_some_and(|row| row.whole_held().is_some()) => held,
+            Some(Used::Known(footprint)) => footprint,
+            _ => u64::MAX,
+        };
+        if now < rise.to {
             let grown = rise.bytes();
-            rise.to = bytes.max(rise.from);
+            rise.to = now.max(rise.from);
             score *= rise.bytes() as f64 / grown.max(1) as f64;
         }
         Some(with_late((rise, score), self.late(sample)))
@@ -350,7 +356,7 @@ impl Moment<'_> {
         let ended = self.history.all_ended();
         let ended = ended.filter(|ended| is_past(ended.at) && self.snapshot.row(ended.id).is_none());
         for ended in ended.filter(|ended| self.is_below(&ended.facts)) {
-            if let Some((rise, score)) = self.best(&ended.history, self.age(ended.id)) {
+            if let Some((rise, score)) = self.best(measured(&ended.history), self.age(ended.id)) {
                 all.push(Candidate {
                     key: RowKey::Process(ended.id),
                     rise,
@@ -385,11 +391,14 @@ impl Moment<'_> {
         let candidates = several.filter_map(|(name, (all, is_whole))| {
             let key = GroupKey { by, name: Some(name) };
             let row = self.history.group(&key)?;
+            // Of a member with a heap, the held memory of the group has only what is in use.
+            let has_heap = all.iter().any(|id| self.row(*id).is_some_and(RowHistory::has_heap));
+            let view = if has_heap { row.footprint() } else { measured(row) };
             let is_member = |one: &&Candidate| one.key.process().is_some_and(|id| all.contains(&id));
             let (rise, score) = if is_whole {
                 let late = all.iter().filter_map(|id| self.late(self.snapshot.row(*id)?));
                 let late = late.reduce(|sum, one| (sum.0.saturating_add(one.0), sum.1.max(one.1)));
-                with_late(self.best(row, None)?, late)
+                with_late(self.best(view, None)?, late)
             } else {
                 sum_of(known.iter().filter(is_member))?
             };
@@ -447,7 +456,7 @@ impl Moment<'_> {
             let most = all.iter().map(|one| one.score).fold(0.0, f64::max);
             let parts = self.history.parts().taking();
             let parts = parts.filter_map(|(key, row): (PartKey, _)| {
-                let (rise, score) = self.best(row, None)?;
+                let (rise, score) = self.best(measured(row), None)?;
                 (score > most * WHOLE_FACTOR).then(|| Candidate::of_part(key, rise, score, row.trend().verdict))
             });
             all.extend(parts.collect::<Vec<_>>());
@@ -540,7 +549,7 @@ impl Moment<'_> {
     pub(super) fn rise(&self, id: Identity) -> Option<Rise> {
         let (rise, _) = match self.snapshot.row(id) {
             Some(sample) => self.risen(sample)?,
-            None => self.best(self.row(id)?, self.age(id))?,
+            None => self.best(measured(self.row(id)?), self.age(id))?,
         };
         Some(rise)
     }
@@ -556,6 +565,12 @@ impl Moment<'_> {
         let before = bands.iter().take(2).flatten().next()?.min;
         Some(now - before.cast_signed())
     }
+}
+
+/// Returns the series that the growth of a row is measured by: the memory without pages of files, which the kernel can reclaim, or all of
+/// it if they are not known.
+fn measured(row: &RowHistory) -> SeriesView<'_> {
+    row.whole_held().unwrap_or_else(|| row.footprint())
 }
 
 /// Returns the sum of the growth of processes and of its weight; `None` of none.

@@ -12,6 +12,7 @@ use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::{OomKill, RssParts};
+use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use zmtop::model::{CgroupFigures, Exit, Exits, Identity, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
@@ -317,6 +318,88 @@ fn what_a_victim_took_after_the_last_snapshot_is_its_growth() {
     };
     let told = text(&seldom(rows, &killed(120, 1, 7, "node", 44, Some("/shop"))));
     let expected = "belonged to node (4 processes), which had grown as a whole: from 20.0M to 113M in";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn a_leak_that_displaces_its_own_files_is_named() {
+    // The kernel reclaims them as the leak takes their place.
+    for limit in [Some("/shop"), None] {
+        let rows = |second| {
+            let files = (120 - later(second)) * MIB;
+            vec![
+                with_file(holding(7, "index", "/shop", 20 + later(second)), files),
+                holding(8, "logger", "/shop", 1 + second / 15),
+            ]
+        };
+        let mut snapshots = with_kill(rows, &killed(120, 1, 7, "index", 138, limit));
+        for (second, snapshot) in snapshots.iter_mut().enumerate() {
+            let mut figures = snapshot.cgroups[&b"/shop"[..]];
+            (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
+            figures.anon = Ok((25 + later(second as u64)) * MIB);
+            snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        }
+        let told = text(&explain(snapshots, None).unwrap());
+        let expected = "The victim itself had grown: from 20.0M to 138M in 5";
+        assert!(told.contains(expected), "{limit:?}: {told}");
+    }
+}
+
+#[test]
+fn processes_that_ended_do_not_explain_growth_of_a_cgroup() {
+    // Each took 95 MiB, and ended before the cgroup was full.
+    let rows = |second: u64| {
+        let mut rows = vec![holding(7, "database", "/shop", 30)];
+        if second < 100 {
+            rows.push(holding(20 + second as u32 / 20, "compiler", "/shop", 5 * (second % 20)));
+        }
+        rows
+    };
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 30, Some("/shop")));
+    for (second, snapshot) in snapshots.iter_mut().enumerate() {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
+        // What it is charged for may be in pages that the database shares since a fork.
+        figures.anon = Ok((30 + later(second as u64) / 2) * MIB);
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+        for row in snapshot
+            .processes
+            .as_mut()
+            .unwrap()
+            .iter_mut()
+            .filter(|row| row.id.pid == 7)
+        {
+            row.walk.as_mut().unwrap().memory.shared_dirty = 200 * MIB;
+        }
+    }
+    let told = text(&explain(snapshots, None).unwrap());
+    let expected = "memory of no known process: from 30.0M to 89.0M in ";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn java_heaps_that_grow_together_are_named() {
+    // Each heap grows by less than is named, and nothing was collected yet.
+    let rows = |second| {
+        let heaps = (20..32).map(|pid| holding(pid, "java", "/", 20 + later(second) / 8));
+        heaps.chain([holding(7, "database", "/", 150)]).collect()
+    };
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 150, None));
+    for snapshot in &mut snapshots {
+        let heap = JvmHeap {
+            used: 10 * MIB,
+            capacity: 100 * MIB,
+            old: Ok(5 * MIB),
+            live: Err(Missing::Unsupported),
+            old_max: Ok(100 * MIB),
+            collections: 1,
+            old_collections: 1,
+        };
+        let ids = snapshot.rows().iter().map(|row| row.id).filter(|id| id.pid >= 20);
+        snapshot.jvms = Arc::new(ids.map(|id| (id, Ok(heap))).collect());
+    }
+    let told = text(&explain(snapshots, None).unwrap());
+    let expected = "What had grown was java (12 processes): from 240M to 408M in ";
     assert!(told.contains(expected), "{told}");
 }
 
