@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
-use crate::history::History;
 use crate::history::victims::EndedProcess;
+use crate::history::{History, RowHistory};
 use crate::model::unit::owned_path;
 use crate::model::{Identity, ProcessSample, Reading};
 
@@ -129,7 +129,8 @@ impl History {
         }
     }
 
-    /// Returns those programs and users of `processes` that also have processes among `outside`.
+    /// Returns those programs and users of `processes` that also have processes among `outside`, or of whose held memory only a part is known,
+    /// as a process has a heap.
     pub(super) fn groups_of<'a>(
         &self,
         outside: impl Iterator<Item = &'a ProcessSample>,
@@ -137,14 +138,18 @@ impl History {
     ) -> HashSet<GroupKey> {
         let names = |id| [GroupBy::Command, GroupBy::User].map(|by| (by, self.name_of(id, by)));
         let counted: HashSet<_> = processes.iter().flat_map(|(id, _)| names(*id)).collect();
+        let has_heap = |id: &Identity| self.get(*id).is_some_and(RowHistory::has_heap);
+        let heaps = processes.iter().map(|(id, _)| *id).filter(has_heap);
         let shared = outside
-            .flat_map(|row| names(row.id))
+            .map(|row| row.id)
+            .chain(heaps)
+            .flat_map(names)
             .filter(|group| counted.contains(group));
         shared.map(|(by, name)| GroupKey { by, name }).collect()
     }
 
     /// Returns the growth of a program or a user over `span`, in bytes, in which members that ended count against those that came. `None` if
-    /// it is `partial`, with members elsewhere, or unknown.
+    /// it is [`partial`](Self::groups_of), or unknown.
     pub(super) fn group_growth(&self, key: &GroupKey, partial: &HashSet<GroupKey>, span: Duration) -> Option<f64> {
         let row = self.group(key).filter(|_| !partial.contains(key))?;
         let start = row.footprint().start()?;

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::kills::killed;
+use crate::support::rows::{MIB, process, snapshot, walk, with_pss};
 
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::snapshot::JvmHeap;
-use zmtop::model::{Missing, Snapshot};
+use zmtop::model::{Identity, Missing, Snapshot};
 use zmtop::trend::{Judgement, Metric, Verdict};
+use zmtop::units::Units;
 
 /// One minute's figures of a heap of at most 1000 MiB: held memory, committed heap, use of the old generation, collections
 /// of it.
@@ -22,14 +24,13 @@ struct Heap {
     collections: u64,
 }
 
-/// A snapshot at that second after many hours.
-fn at(second: u64, heap: Heap, is_told: bool) -> Snapshot {
-    let bytes = |mib: f64| (mib * MIB as f64) as u64;
-    let mut sample = process(7, 1, "java -jar shop.jar");
-    sample.id.starttime = 0;
-    sample.walk = Ok(walk(bytes(heap.held), 0));
-    let id = sample.id;
-    let counters = JvmHeap {
+fn bytes(mib: f64) -> u64 {
+    (mib * MIB as f64) as u64
+}
+
+/// The counters that it publishes. Those of the old generation are unknown unless it `is_told`.
+fn counters(heap: Heap, is_told: bool) -> JvmHeap {
+    JvmHeap {
         // The new generation grows with the heap.
         used: bytes(heap.old.max(0.7 * heap.capacity.min(heap.held))),
         capacity: bytes(heap.capacity),
@@ -42,13 +43,21 @@ fn at(second: u64, heap: Heap, is_told: bool) -> Snapshot {
         old_max: Ok(1000 * MIB),
         collections: 2 * heap.collections,
         old_collections: heap.collections,
-    };
+    }
+}
+
+/// A snapshot at that second after many hours.
+fn at(second: u64, heap: Heap, is_told: bool) -> Snapshot {
+    let mut sample = process(7, 1, "java -jar shop.jar");
+    sample.id.starttime = 0;
+    sample.walk = Ok(walk(bytes(heap.held), 0));
+    let id = sample.id;
     let mut snap = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
     snap.interval = Duration::from_secs(5);
     snap.system.uptime = Ok(100_000.0 + second as f64);
     snap.system.mem_available = Ok(64 << 30);
     snap.system.swap_free = Ok(0);
-    snap.jvms = Arc::new([(id, Ok(counters))].into());
+    snap.jvms = Arc::new([(id, Ok(counters(heap, is_told)))].into());
     snap
 }
 
@@ -81,6 +90,68 @@ fn teeth(minutes: f64, left: f64) -> (f64, u64) {
         150.0 * (into - 0.5) / 1.5
     };
     (left + garbage, 2 * cycle as u64 + u64::from(into > 0.05))
+}
+
+#[test]
+fn heaps_that_grow_together_are_named_at_a_kill() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..=60 {
+        let mut rows: Vec<_> = (20..32)
+            .map(|pid| with_pss(pid, "java", (10 + second / 2) * MIB))
+            .collect();
+        let heap = Heap {
+            held: 20.0,
+            capacity: 100.0,
+            old: 5.0,
+            collections: 1,
+        };
+        let heaps = rows.iter().map(|row| (row.id, Ok(counters(heap, true)))).collect();
+        if second < 60 {
+            rows.push(with_pss(7, "importer", 60 * MIB));
+        }
+        let mut snap = snapshot(Duration::from_secs(second), rows);
+        snap.system.mem_total = Ok(1000 * MIB);
+        snap.jvms = Arc::new(heaps);
+        if second == 60 {
+            snap.oom_kills = Arc::from([killed(60, 1, 7, "importer", 60, None)]);
+        }
+        history.push(&snap);
+    }
+    let told = history.kills().next().unwrap().text(40, Units::Auto).why();
+    assert!(
+        told.ends_with("; java (all its processes) had grown most, +60.0M in 10s"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_heap_is_read_although_memory_came_back_after_an_exec() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in (0..2700).step_by(5) {
+        let minutes = second as f64 / 60.0;
+        let (old, collections) = teeth(minutes, 300.0 + 8.0 * minutes);
+        let heap = Heap {
+            // It executes itself in second 30, and maps its memory again.
+            held: if second == 30 { 10.0 } else { 1060.0 },
+            capacity: 1000.0,
+            old,
+            collections,
+        };
+        let mut snap = at(second, heap, true);
+        let row = &mut snap.processes.as_mut().unwrap()[0];
+        (row.exec, row.stat.rss) = (u32::from(second >= 30), bytes(heap.held));
+        if second < 30 {
+            snap.jvms = Arc::default();
+        }
+        history.push(&snap);
+    }
+    let id = Identity { pid: 7, starttime: 0 };
+    let judgement = history.get(id).unwrap().trend();
+    assert_eq!(
+        (judgement.verdict, judgement.metric),
+        (Verdict::Leaking, Metric::LiveSet),
+        "{judgement:?}"
+    );
 }
 
 #[test]
