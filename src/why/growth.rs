@@ -273,11 +273,18 @@ impl Moment<'_> {
         let parts = victim.parts.as_ref();
         let (rss, held) = match sample.memory() {
             Ok(memory) => {
-                let held = memory
-                    .pss_anon
-                    .ok()
-                    .map(|anon| anon.saturating_add(memory.pss_shmem.unwrap_or(0)));
-                (memory.rss, parts.map(|_| own_of(victim)).zip(held))
+                let shmem = memory.pss_shmem.unwrap_or(0);
+                let held = memory.pss_anon.ok().map(|anon| anon.saturating_add(shmem));
+                // If it maps shared memory of others, most that it came to map may be theirs, too.
+                let mapped = shmem.saturating_add(memory.pss_file.unwrap_or(0));
+                let of_others = memory.rss.saturating_sub(memory.pss);
+                let share = if shmem == 0 {
+                    1.0
+                } else {
+                    mapped as f64 / mapped.saturating_add(of_others) as f64
+                };
+                let at_kill = parts.map(|parts| parts.anon.saturating_add((parts.shmem as f64 * share) as u64));
+                (memory.rss, at_kill.zip(held))
             }
             Err(_) => (
                 sample.counted_rss()?,
@@ -287,6 +294,13 @@ impl Moment<'_> {
         // Shared pages are in both RSS, and pages of files are no growth.
         let grown = victim.rss.saturating_sub(rss);
         let grown = held.map_or(grown, |(at_kill, before)| at_kill.saturating_sub(before).min(grown));
+        // Some of it may have been read from swap, or been freed just before, as the victim was ending.
+        let grown = self.row(sample.id).map_or(grown, |row| {
+            let at_kill = row.whole_held().map_or(victim.rss, |_| own_of(victim));
+            let bands = measured(row).bands(self.at(), WINDOWS[0].0, COLUMNS);
+            let highest = bands.iter().flatten().map(|band| band.max).max().unwrap_or(0);
+            grown.min(at_kill.saturating_sub(highest))
+        });
         (grown >= self.least()).then(|| (grown, self.time_to(kill)))
     }
 

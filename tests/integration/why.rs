@@ -322,6 +322,58 @@ fn what_a_victim_took_after_the_last_snapshot_is_its_growth() {
 }
 
 #[test]
+fn what_is_not_new_in_the_kernels_log_is_no_growth_of_the_victim() {
+    // What the process had in the last minute, by the second, and the MiB of the log: anonymous and shared memory.
+    type Case = (&'static str, fn(u64, ProcessSample) -> ProcessSample, [u64; 2]);
+    let cases: [Case; 3] = [
+        (
+            "read back from swap",
+            |_, mut row| {
+                let memory = &mut row.walk.as_mut().unwrap().memory;
+                (memory.swap, memory.swap_pss) = (100 * MIB, Ok(100 * MIB));
+                row
+            },
+            [110, 0],
+        ),
+        (
+            "half of it was freed before the last snapshot",
+            |second, row| {
+                let freed = if second < 115 { 0 } else { 60 };
+                holding(row.id.pid, "node", "/shop", 120 - freed)
+            },
+            [120, 0],
+        ),
+        (
+            "of others that share it, too",
+            |_, mut row| {
+                let memory = &mut row.walk.as_mut().unwrap().memory;
+                (memory.rss, memory.pss_shmem, memory.pss_anon) = (110 * MIB, Ok(3 * MIB), Ok(17 * MIB));
+                row
+            },
+            [17, 130],
+        ),
+    ];
+    for (case, had, [anon, shmem]) in cases {
+        let mut kill = killed(120, 1, 7, "node", anon + shmem, Some("/shop"));
+        kill.victim.as_mut().unwrap().parts = Some(RssParts {
+            anon: anon * MIB,
+            shmem: shmem * MIB,
+            ..RssParts::default()
+        });
+        let rows = |second| {
+            vec![
+                had(second, holding(7, "node", "/shop", 20)),
+                holding(8, "logger", "/shop", 10 + second / 10),
+            ]
+        };
+        let found = seldom(rows, &kill);
+        let told = text(&found);
+        let expected = "The victim was a bystander: it had not grown.";
+        assert!(told.contains(expected), "{case}: {told}");
+    }
+}
+
+#[test]
 fn a_leak_that_displaces_its_own_files_is_named() {
     // The kernel reclaims them as the leak takes their place.
     for limit in [Some("/shop"), None] {
