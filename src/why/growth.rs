@@ -313,6 +313,16 @@ impl Moment<'_> {
         (is_new && rise.bytes() >= self.least()).then_some(rise)
     }
 
+    /// Returns the RSS of the parent of a fork that was not read yet, which shares that memory, in bytes; 0 of any other process.
+    fn of_parent(&self, sample: &ProcessSample) -> u64 {
+        let stat = &sample.stat;
+        let is_parent =
+            |row: &&ProcessSample| row.id.pid == stat.ppid && row.stat.image == stat.image && stat.image != 0;
+        let rows = self.snapshot.rows().iter();
+        let parent = rows.filter(|_| sample.memory().is_err()).find(is_parent);
+        parent.map_or(0, |parent| parent.stat.rss)
+    }
+
     /// Returns the growth of a process of the snapshot, and its weight.
     fn risen(&self, sample: &ProcessSample) -> Option<(Rise, f64)> {
         let age = self.age(sample.id);
@@ -324,11 +334,13 @@ impl Moment<'_> {
             let age = age.filter(is_short)?;
             let rise = if let Some(used) = used {
                 let most = if held > 0 { held } else { u64::MAX };
-                new_rise(used.bytes().min(most), age, Duration::ZERO)
+                let own = used.bytes().min(most).saturating_sub(self.of_parent(sample));
+                new_rise(own, age, Duration::ZERO)
             } else {
                 let (kill, victim) = self.kill_of(sample.id)?;
                 let after = self.time_to(kill);
-                new_rise(own_of(victim), age + after, after)
+                let own = own_of(victim).saturating_sub(self.of_parent(sample));
+                new_rise(own, age + after, after)
             };
             Some((rise, rise.bytes() as f64))
         };

@@ -1120,6 +1120,24 @@ fn a_process_that_runs_exec_again_and_again_is_named() {
     assert_eq!(found.growers.len(), 1);
 }
 
+#[test]
+fn forks_that_were_not_read_yet_have_not_taken_the_memory_of_their_parent() {
+    let found = beside(|second| {
+        let mut parent = holding(30, "pool", "/", 300);
+        (parent.stat.rss, parent.stat.image) = (300 * MIB, 5);
+        let fork = |pid| {
+            let mut fork = started(110, holding(pid, "pool", "/", 0));
+            (fork.walk, fork.stat) = (Err(Missing::Pending), parent.stat);
+            fork.stat.ppid = 30;
+            fork
+        };
+        let number = if second < 110 { 0 } else { 3 };
+        (40..40 + number).map(fork).chain([parent.clone()]).collect()
+    });
+    let named: Vec<_> = found.growers.iter().map(|grower| &*grower.name).collect();
+    assert_eq!(named, [b"server"]);
+}
+
 /// A process of 6 MiB a second, with another name each.
 fn crowd(second: u64, user: &Result<Arc<[u8]>, Missing>) -> Vec<ProcessSample> {
     let one = |nth: u64| {
