@@ -74,6 +74,11 @@ impl Rise {
         self.to.saturating_sub(self.from)
     }
 
+    /// Returns the share of its duration that is `time`.
+    fn share(&self, time: Duration) -> f64 {
+        time.as_secs_f64() / self.over.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
     /// Returns the pace in bytes per second.
     pub fn pace(&self) -> Option<f64> {
         (!self.over.is_zero()).then(|| self.bytes() as f64 / self.over.as_secs_f64())
@@ -290,20 +295,22 @@ impl Explanation {
                 )
             }
         };
-        let named = self.growers.iter().filter(|grower| grower.ended.is_none());
-        let named: f64 = named.map(|grower| self.grown_within(&grower.rise, span)).sum();
-        let is_unexplained = grown as f64 >= whole as f64 * LARGE && named < grown as f64 / 2.0;
+        let rises = self.growers.iter().filter(|grower| grower.ended.is_none());
+        let rises = rises.map(|grower| &grower.rise);
+        let named: f64 = rises.clone().map(|rise| self.grown_within(rise, span)).sum();
+        // What came after the moment is explained.
+        let late: f64 = rises.map(|rise| rise.bytes() as f64 * rise.share(rise.after)).sum();
+        let is_unexplained = grown as f64 >= whole as f64 * LARGE && named + late < (grown as f64 + late) / 2.0;
         is_unexplained.then_some((grown, span, named as u64))
     }
 
     /// Returns the bytes of a rise that fall into the time `span` before the moment, as if it was even. For the machine, all of it before
     /// the moment.
     fn grown_within(&self, rise: &Rise, span: Duration) -> f64 {
-        let share = |time: Duration| time.as_secs_f64() / rise.over.as_secs_f64().max(f64::MIN_POSITIVE);
         let before = rise.over.saturating_sub(rise.after);
         let share = match self.cgroup {
-            Some(_) => share(span.saturating_sub(rise.rest).min(before)),
-            None => 1.0 - share(rise.after),
+            Some(_) => rise.share(span.saturating_sub(rise.rest).min(before)),
+            None => 1.0 - rise.share(rise.after),
         };
         rise.bytes() as f64 * share
     }

@@ -374,6 +374,20 @@ fn what_is_not_new_in_the_kernels_log_is_no_growth_of_the_victim() {
 }
 
 #[test]
+fn a_victim_that_took_most_after_the_last_snapshot_explains_the_growth_before() {
+    let rows = |second| {
+        vec![
+            holding(7, "node", "/shop", 20 + later(second) / 6),
+            holding(8, "calm", "/shop", 9),
+        ]
+    };
+    let found = seldom(rows, &killed(120, 1, 7, "node", 140, Some("/shop")));
+    let told = text(&found);
+    assert_eq!(found.victims[0].role, Role::Grower, "{told}");
+    assert!(!told.contains("explains only"), "{told}");
+}
+
+#[test]
 fn a_leak_that_displaces_its_own_files_is_named() {
     // The kernel reclaims them as the leak takes their place.
     for limit in [Some("/shop"), None] {
