@@ -61,40 +61,34 @@ fn pin_of_name(name: &[u8]) -> Option<Pin> {
     name.ends_with(PINNED.as_bytes()).then_some(pin)
 }
 
-/// Returns the names of the files to delete, oldest first. Files from a clock that was ahead count as the oldest: they must not use up
-/// the space of later ones until the clock reaches their time.
+/// Returns the names of the files to delete, oldest first. A pinned file for which the pinned space or age does not suffice counts as
+/// one that is not pinned: a pin never makes a file's life shorter. Files from a clock that was ahead count as the oldest: they must not
+/// use up the space of later ones until the clock reaches their time.
 pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) -> Vec<OsString> {
     let is_ahead = |file: &Entry| file.changed.duration_since(now).is_ok_and(|ahead| ahead > AHEAD);
     let changed = |file: &Entry| (!is_ahead(file)).then_some(file.changed);
     files.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| b.name.cmp(&a.name)));
-    let is_old = |file: &Entry| {
-        let age = if file.pin().is_some() {
-            retention.pinned_age
-        } else {
-            retention.age
-        };
-        now.duration_since(file.changed).is_ok_and(|old| old > age)
+    let is_older = |file: &Entry, age| now.duration_since(file.changed).is_ok_and(|old| old > age);
+    let pin = |file: &Entry| file.pin().filter(|_| !is_older(file, retention.pinned_age));
+    let total = |kind| {
+        let pinned = files.iter().filter(|file| pin(file) == Some(kind));
+        pinned.map(|file| file.bytes).sum::<u64>()
     };
-    let total = |pin| {
-        files
-            .iter()
-            .filter(|file| file.pin() == Some(pin) && !is_old(file))
-            .map(|file| file.bytes)
-            .sum::<u64>()
-    };
-    let beside = |pin| retention.pinned_bytes - total(pin).min(retention.pinned_bytes / 2);
-    let [of_machine, of_cgroup] = [beside(Pin::Cgroup), beside(Pin::Machine)];
-    let mut kept = [0; 3];
+    let beside = |kind| retention.pinned_bytes - total(kind).min(retention.pinned_bytes / 2);
+    // By the order of [`Pin`].
+    let mut left = [beside(Pin::Cgroup), beside(Pin::Machine)];
+    let mut others = 0;
     let mut deleted: Vec<_> = files
         .iter()
         .filter(|file| {
-            let (at, most) = match file.pin() {
-                None => (0, retention.bytes),
-                Some(Pin::Machine) => (1, of_machine),
-                Some(Pin::Cgroup) => (2, of_cgroup),
-            };
-            kept[at] += file.bytes;
-            kept[at] > most || is_old(file)
+            if let Some(pin) = pin(file)
+                && let Some(rest) = left[pin as usize].checked_sub(file.bytes)
+            {
+                left[pin as usize] = rest;
+                return false;
+            }
+            others += file.bytes;
+            others > retention.bytes || is_older(file, retention.age)
         })
         .map(|file| file.name.clone())
         .collect();

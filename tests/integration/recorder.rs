@@ -152,12 +152,16 @@ fn the_oldest_and_the_surplus_are_deleted() {
         pinned_age: Duration::from_secs(pinned_age * 3600),
         pinned_bytes: pinned_bytes * MIB,
     };
-    let cases: [(Retention, &[&str]); 5] = [
+    let cases: [(Retention, &[&str]); 7] = [
         (retention(100, 1000, 100, 1000), &[]),
         (retention(24, 1000, 100, 1000), &["a.zmrec"]),
         (retention(100, 100, 100, 1000), &["a.zmrec", "c.zmrec"]),
-        (retention(100, 1000, 24, 1000), &["b.pinned.zmrec"]),
-        (retention(100, 1000, 100, 60), &["b.pinned.zmrec"]),
+        (retention(24, 1000, 24, 1000), &["a.zmrec", "b.pinned.zmrec"]),
+        // Beyond the age or the space of pinned files, they are as the others.
+        (retention(100, 1000, 24, 1000), &[]),
+        (retention(100, 155, 100, 60), &["a.zmrec", "b.pinned.zmrec"]),
+        // The newest one is larger than all their space.
+        (retention(100, 1000, 100, 20), &[]),
     ];
     for (retention, deleted) in cases {
         let deleted: Vec<OsString> = deleted.iter().map(Into::into).collect();
@@ -193,7 +197,8 @@ fn files_from_a_clock_that_was_ahead_use_up_no_space_of_later_ones() {
         file("h.pinned.zmrec", now),
     ];
     let deleted = to_delete(&retention, files, now);
-    assert_eq!(deleted, ["a.zmrec", "b.zmrec", "d.pinned.zmrec"].map(OsString::from));
+    // There is no room for d among the pinned ones.
+    assert_eq!(deleted, ["a.zmrec", "b.zmrec", "c.zmrec"].map(OsString::from));
 }
 
 #[test]
