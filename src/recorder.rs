@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use flood::{Names, Space};
-pub use folder::{Entry, Folder, PINNED, Pin, to_delete};
+pub use folder::{Entry, Folder, Pin, to_delete};
 pub use kernel_log::KernelLog;
 use parking_lot::Mutex;
 use rustix::fs::FallocateFlags;

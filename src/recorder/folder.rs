@@ -16,7 +16,7 @@ use crate::config::state;
 use crate::source::SUFFIX;
 
 /// The suffix of a pinned file, which is not deleted with the others.
-pub const PINNED: &str = ".pinned.zmrec";
+const PINNED: &str = ".pinned.zmrec";
 /// The suffix of a file that only incidents of cgroups pinned.
 const OF_CGROUP: &str = ".cgroup.pinned.zmrec";
 /// The lock file. Only one process may write to the folder.

@@ -1,10 +1,9 @@
 //! The black box: the recording that the monitor and the exporter keep in the state folder. Also the other destinations of
 //! snapshots.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +17,7 @@ use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
 use crate::engine::{Incidents, LastWords, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{FaultNews, Folder, KernelLog, Options, PINNED, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, KernelLog, Options, Place, Recorder};
 use crate::source::SUFFIX;
 use crate::text;
 
@@ -130,14 +129,14 @@ const CURRENT: Duration = Duration::from_secs(600);
 /// A folder with recordings.
 struct Recorded {
     folder: PathBuf,
-    /// The name of its first file. Pinned files come after all others: there may be a gap of weeks after them.
-    first: (bool, OsString),
+    /// The size of its files.
+    bytes: u64,
     /// When it was last written.
     written: SystemTime,
 }
 
 /// Returns the folder of the black box to read: the own one, or for root also one of [`SERVICES`], whichever is recorded to; of several,
-/// the one that begins first. Root skips an own one that another user can change, and reports that.
+/// the largest. Root skips an own one that another user can change, and reports that.
 ///
 /// # Errors
 /// There is none.
@@ -152,9 +151,9 @@ pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
     let services = SERVICES.iter().filter(|_| geteuid().is_root());
     found.extend(services.filter_map(|path| recorded(path.into())));
     let newest = found.iter().map(|one| one.written).max();
-    // Of several that are being written, the one that begins first covers more.
+    // Of several that are being written, the largest covers more: a monitor that is open now and then leaves gaps.
     found.retain(|one| newest.is_some_and(|newest| one.written + CURRENT >= newest));
-    let found = found.into_iter().min_by(|a, b| a.first.cmp(&b.first));
+    let found = found.into_iter().max_by_key(|one| one.bytes);
     found
         .map(|one| one.folder)
         .ok_or_else(|| format!("there is no black box at {shown} yet; name a FILE of snapshots"))
@@ -165,14 +164,14 @@ fn recorded(folder: PathBuf) -> Option<Recorded> {
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let recordings = entries.filter(|entry| entry.file_name().as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
     let recordings = recordings.filter_map(|entry| {
-        let name = entry.file_name();
-        let is_pinned = name.as_encoded_bytes().ends_with(PINNED.as_bytes());
-        Some(((is_pinned, name), entry.metadata().ok()?.modified().ok()?))
+        let metadata = entry.metadata().ok()?;
+        Some((metadata.len(), metadata.modified().ok()?))
     });
-    let (names, times): (Vec<_>, Vec<_>) = recordings.unzip();
+    let (sizes, times): (Vec<u64>, Vec<_>) = recordings.unzip();
     Some(Recorded {
-        first: names.into_iter().min()?,
-        written: times.into_iter().max()?,
+        bytes: sizes.into_iter().sum(),
+        // One file from a clock that was ahead must not hide the others.
+        written: times.into_iter().max()?.min(SystemTime::now()),
         folder,
     })
 }

@@ -575,9 +575,9 @@ fn a_record_that_is_not_there_is_an_error() {
 #[test]
 fn root_reads_the_black_box_that_is_recorded_to() {
     let dir = tempfile::tempdir().unwrap();
-    // That of the user has one snapshot, that of zmtop-record two, and that of zmtop-serve three.
-    for (count, name) in (1..).zip(["own", "record", "serve"]) {
-        let place = Place::File(dir.path().join(name));
+    // Files with one, two and three snapshots.
+    for count in 1..=3 {
+        let place = Place::File(dir.path().join(count.to_string()));
         let mut writer = Writer::new(Options::plain(place)).unwrap();
         for snapshot in &record()[..count] {
             writer.record(&Arc::new(snapshot.clone()), &[]);
@@ -586,33 +586,36 @@ fn root_reads_the_black_box_that_is_recorded_to() {
     }
     let script = r#"
         mount -t tmpfs none /var/lib || exit 97
-        for each in own:"$HOME/.local/state/zmtop/blackbox":$1 record:/var/lib/zmtop:$2 serve:/var/lib/zmtop-serve/blackbox:$3; do
-            name=${each%%:*} age=${each##*:} folder=${each%:*} folder=${folder#*:}
-            test $age = - && continue
+        for each in $1:"$HOME/.local/state/zmtop/blackbox" $2:/var/lib/zmtop $3:/var/lib/zmtop-serve/blackbox; do
+            what=${each%%:*} folder=${each#*:}
+            test $what = - && continue
             file=$folder/20261124T120000Z.zmrec
-            case $age in *@*) file=$folder/20261124T${age#*@}.zmrec age=${age%@*} ;; esac
-            mkdir -p "$folder" && cp "$FILES/$name" "$file" && touch -d "$age minutes ago" "$file" || exit
+            mkdir -p "$folder" && cp "$FILES/${what%@*}" "$file" && touch -d "${what#*@} minutes ago" "$file" || exit
         done
         exec "$ZMTOP" limits --format json
     "#;
-    // The ages in minutes, with the names of files that do not begin at noon, and the number of snapshots of the one that is read.
-    for (ages, expected) in [
-        (["5", "-", "-"], 1),
-        (["-", "5", "-"], 2),
-        (["-", "-", "5"], 3),
-        (["-", "5", "500"], 2),
-        (["-", "500", "5"], 3),
-        (["5", "500", "500"], 1),
-        (["500", "-", "5"], 3),
-        // Of several that are recorded to, the one that begins first, but for pinned files.
-        (["5@130000Z", "6", "7@130000Z"], 2),
-        (["5@110000Z", "6", "7"], 1),
-        (["5@100000Z.pinned", "6", "-"], 2),
+    // The files of the own box, of that of zmtop-record and of that of zmtop-serve, with their ages in minutes; and the number of
+    // snapshots of the one that is read.
+    for (boxes, expected) in [
+        (["1@5", "-", "-"], 1),
+        (["-", "2@5", "-"], 2),
+        (["-", "-", "3@5"], 3),
+        (["-", "2@5", "3@500"], 2),
+        (["-", "2@500", "3@5"], 3),
+        (["1@5", "2@500", "3@500"], 1),
+        (["1@500", "-", "3@5"], 3),
+        // Of several that are recorded to, the largest.
+        (["1@5", "3@6", "2@7"], 3),
+        (["3@5", "2@6", "1@7"], 3),
+        (["1@5", "2@6", "-"], 2),
+        // A clock that was ahead.
+        (["2@5", "1@-500", "-"], 2),
+        (["2@500", "1@-500", "-"], 1),
     ] {
         let home = tempfile::tempdir().unwrap();
         let run = Command::new("unshare")
             .args(["-m", "sh", "-c", script, "sh"])
-            .args(ages)
+            .args(boxes)
             .env("ZMTOP", ZMTOP)
             .env("FILES", dir.path())
             .env("HOME", home.path())
@@ -624,7 +627,7 @@ fn root_reads_the_black_box_that_is_recorded_to() {
             return cannot("the folders of services need root and mount namespaces");
         }
         let document: serde_json::Value = serde_json::from_slice(&run.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {ages:?} {}", String::from_utf8_lossy(&run.stderr)));
-        assert_eq!(document["snapshots"], expected, "{ages:?}");
+            .unwrap_or_else(|error| panic!("{error}: {boxes:?} {}", String::from_utf8_lossy(&run.stderr)));
+        assert_eq!(document["snapshots"], expected, "{boxes:?}");
     }
 }
