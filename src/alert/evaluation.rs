@@ -343,6 +343,8 @@ struct Owner {
     last: Duration,
     /// The last times at which the rule was to fire for it.
     fires: [Option<Duration>; FIRES - 1],
+    /// The rule does not fire for its newest one before this time, since it is a third one within the window.
+    silent_until: Option<Duration>,
 }
 
 impl Owner {
@@ -355,13 +357,18 @@ impl Owner {
             return false;
         }
         // Further ones are as a flapping alert.
-        let flaps = !is_machine && self.fires[0].is_some_and(|at| now.saturating_sub(at) < WINDOW);
-        let fires = !self.is_cooling(now, cooldown) && !flaps;
+        let until = self.fires[0].map(|at| at.saturating_add(WINDOW));
+        self.silent_until = until.filter(|until| !is_machine && now < *until);
+        let fires = !self.is_cooling(now, cooldown) && self.silent_until.is_none();
         if fires {
-            self.fires.rotate_left(1);
-            self.fires[FIRES - 2] = Some(now);
+            self.fire(now);
         }
         fires
+    }
+
+    fn fire(&mut self, now: Duration) {
+        self.fires.rotate_left(1);
+        self.fires[FIRES - 2] = Some(now);
     }
 
     /// Returns true if the rule fired for it within the cooldown.
@@ -377,6 +384,8 @@ struct RuleState {
     tracked: HashMap<Target, Tracked>,
     /// Of a rule of the system: the figures of its condition with the owners of what they report.
     owners: HashMap<(&'static str, Box<[u8]>), Owner>,
+    /// All that the condition is about is of owners for which the rule does not fire now.
+    is_silent: bool,
     /// Number of times that the rule fired in this evaluation.
     fired: usize,
 }
@@ -400,6 +409,7 @@ impl RuleState {
             rule,
             tracked: HashMap::new(),
             owners: HashMap::new(),
+            is_silent: false,
             fired: 0,
         }
     }
@@ -427,8 +437,14 @@ impl RuleState {
         self.owners
             .retain(|_, owner| now.saturating_sub(owner.last) <= WINDOW.max(cooldown));
         let mut is_new = false;
+        let (mut present, mut silent) = (0, 0);
         for figure in &self.rule.figures[..self.rule.condition_figures] {
-            for (key, begun) in row.owners(figure.id) {
+            let Some(owners) = row.owners(figure.id) else {
+                present += 1;
+                continue;
+            };
+            present += owners.len();
+            for (key, begun) in owners {
                 let is_machine = *key == *MACHINE;
                 let key = (figure.id, key);
                 if self.owners.len() >= Self::MAX_OWNERS && !self.owners.contains_key(&key) {
@@ -438,13 +454,12 @@ impl RuleState {
                     };
                     self.owners.remove(&oldest);
                 }
-                is_new |= self
-                    .owners
-                    .entry(key)
-                    .or_default()
-                    .begins(begun, now, cooldown, is_machine);
+                let owner = self.owners.entry(key).or_default();
+                is_new |= owner.begins(begun, now, cooldown, is_machine);
+                silent += usize::from(owner.silent_until.is_some_and(|until| now < until));
             }
         }
+        self.is_silent = present > 0 && silent == present;
         // A hold that runs goes on, also that of a fire that is pending: others must not delay it for ever.
         if is_new
             && let Some(tracked) = self.tracked.get_mut(&Target::System)
@@ -523,7 +538,9 @@ impl RuleState {
             }
             return;
         }
-        let due = holds && tracked.firing.is_none() && tracked.cooldown_until.is_none_or(|until| now >= until);
+        let may_fire = is_for_new || !self.is_silent;
+        let due =
+            may_fire && holds && tracked.firing.is_none() && tracked.cooldown_until.is_none_or(|until| now >= until);
         // Further targets fire in the next snapshots.
         if !due || self.fired >= Self::MAX_FIRED {
             return;
@@ -541,7 +558,7 @@ impl RuleState {
         // If it fires because the cooldown of the rule is over, that of the owners begins, too.
         for owner in self.owners.values_mut().filter(|owner| owner.last == now) {
             if !is_for_new && !owner.is_cooling(now, cooldown) {
-                owner.fires[FIRES - 2] = Some(now);
+                owner.fire(now);
             }
         }
         let flapping = tracked.flaps.fire(now);

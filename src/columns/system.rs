@@ -7,6 +7,7 @@ use super::{Column, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::History;
 use crate::history::dangers::Limit;
+use crate::history::kills::Kill;
 use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 
@@ -25,14 +26,11 @@ pub struct SystemRow<'a> {
 }
 
 impl SystemRow<'_> {
-    /// Returns whose kills, stalls or dangers a figure reports now, as keys, each with the time at which it began. Empty for other figures.
-    pub fn owners(&self, id: &str) -> Vec<(Box<[u8]>, Duration)> {
-        match id {
-            // The log of an open kill may still be read.
-            "recent_kills" => {
-                let kills = self.history.kills_within(RECENT_KILL).filter(|kill| !kill.is_open);
-                kills.map(|kill| (kill.owner(), kill.at)).collect()
-            }
+    /// Returns whose kills, stalls or dangers a figure reports now, as keys, each with the time at which it began. `None` for other
+    /// figures.
+    pub fn owners(&self, id: &str) -> Option<Vec<(Box<[u8]>, Duration)>> {
+        Some(match id {
+            "recent_kills" => self.recent_kills().map(|kill| (kill.owner(), kill.at)).collect(),
             "stalled" => {
                 let stalls = self.history.stalls().iter();
                 stalls.map(|stall| (stall.owner().into(), stall.since)).collect()
@@ -44,8 +42,13 @@ impl SystemRow<'_> {
                     .map(|danger| (danger.limit.owner(), danger.forecast.since))
                     .collect()
             }
-            _ => Vec::new(),
-        }
+            _ => return None,
+        })
+    }
+
+    /// Returns the kills of the last minute whose owner is known. The log of an open one may still be read.
+    fn recent_kills(&self) -> impl Iterator<Item = &Kill> {
+        self.history.kills_within(RECENT_KILL).filter(|kill| !kill.is_open)
     }
 }
 

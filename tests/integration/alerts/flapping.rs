@@ -183,16 +183,24 @@ fn past_fires_of_many_take_no_room_from_what_fires() {
     assert!(evaluator.alerts.firing() >= 5000, "{}", evaluator.alerts.firing());
 }
 
-/// Evaluates the shipped rule about kills every second, and returns when it fires. The kills are in the seconds after 1000.
-fn fires(mut kills: Vec<OomKill>) -> Vec<u64> {
-    kills.sort_by_key(|kill| kill.monotonic_ms.unwrap());
-    let end = kills.last().unwrap().monotonic_ms.unwrap() / 1000 - 1000 + 50;
-    let settings = AlertSettings {
+/// The shipped rule about kills, with another condition.
+fn of_kills(when: &str) -> AlertSettings {
+    AlertSettings {
         name: "killed".into(),
         on: "system".into(),
-        when: "recent_kills>0".into(),
+        when: when.into(),
         ..AlertSettings::default()
-    };
+    }
+}
+
+/// Evaluates the shipped rule about kills every second, and returns when it fires. The kills are in the seconds after 1000.
+fn fires(kills: Vec<OomKill>) -> Vec<u64> {
+    fires_of(&of_kills("recent_kills>0"), kills)
+}
+
+fn fires_of(settings: &AlertSettings, mut kills: Vec<OomKill>) -> Vec<u64> {
+    kills.sort_by_key(|kill| kill.monotonic_ms.unwrap());
+    let end = kills.last().unwrap().monotonic_ms.unwrap() / 1000 - 1000 + 50;
     let mut evaluator = Evaluator::new([settings.rule().unwrap()]);
     let (mut fired, mut is_firing) = (Vec::new(), false);
     for second in 1..end {
@@ -266,4 +274,14 @@ fn a_fire_after_the_cooldown_of_the_rule_begins_that_of_the_owner() {
     // The second one is within the cooldown, and recent at its end.
     let kills = [60, 630, 685].map(|second| kill_of(999, second, Some("/shop")));
     assert_eq!(fires(kills.into()), [70, 670]);
+}
+
+#[test]
+fn an_owner_whose_kills_never_end_fires_twice_in_half_an_hour() {
+    // The cooldown is over at each.
+    let kills = |count| (0..count).map(|n| kill_of(999, 60 + 615 * n, Some("/shop"))).collect();
+    assert_eq!(fires(kills(6)), [70, 685, 1915, 2530]);
+    // The condition is about more than its kills.
+    let settings = of_kills("recent_kills>0 | oom_kills>2");
+    assert_eq!(fires_of(&settings, kills(3)), [70, 685, 1300]);
 }
