@@ -165,7 +165,7 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat."),
     figure("recent_kills", Unit::Count, |r| {
-        let count = |_| Value::Count(r.history.kills_within(RECENT_KILL).count() as u64);
+        let count = |_| Value::Count(r.recent_kills().count() as u64);
         r.snapshot.system.oom_kill.map_or_else(Value::Missing, count)
     })
     .help("Processes killed for lack of memory in the last minute, at most 32. Kernel: oom_kill in vmstat, and its log."),

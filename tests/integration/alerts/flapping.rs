@@ -5,6 +5,7 @@ use std::time::Duration;
 use zmtop::alert::{Rule, Target, Transition};
 use zmtop::config::AlertSettings;
 use zmtop::group::RowKey;
+use zmtop::model::Missing;
 use zmtop::model::kill::OomKill;
 
 use super::{Evaluator, outline, process_with, rule};
@@ -284,4 +285,16 @@ fn an_owner_whose_kills_never_end_fires_twice_in_half_an_hour() {
     // The condition is about more than its kills.
     let settings = of_kills("recent_kills>0 | oom_kills>2");
     assert_eq!(fires_of(&settings, kills(3)), [70, 685, 1300]);
+}
+
+#[test]
+fn a_kill_that_the_log_does_not_have_fires_once() {
+    let settings = AlertSettings {
+        hold: Duration::ZERO,
+        ..of_kills("recent_kills>0")
+    };
+    let mut kill = kill_of(0, 60, None);
+    kill.victim = Err(Missing::Denied);
+    // Its cgroup may be known after 3 s.
+    assert_eq!(fires_of(&settings, vec![kill]), [63]);
 }
