@@ -165,7 +165,8 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-/// A log that follows its path: if the file was renamed or deleted, as logrotate does, the next line goes to a new one.
+/// A log that follows its path: if the file was renamed or deleted, as logrotate does, the next line goes to a new one. If that cannot
+/// be opened, the line goes to the old one, or nowhere once that is deleted: an invisible file must not grow.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
@@ -196,10 +197,12 @@ impl Log {
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // What cannot be opened is not followed: the lines stay together.
-        if self.is_replaced()
-            && let Ok(file) = open_log(&self.path)
-        {
-            self.file = file;
+        if self.is_replaced() {
+            if let Ok(file) = open_log(&self.path) {
+                self.file = file;
+            } else if rustix::fs::fstat(&self.file)?.st_nlink == 0 {
+                return Ok(bytes.len());
+            }
         }
         io::Write::write(&mut self.file, bytes)
     }

@@ -87,4 +87,13 @@ fn it_follows_its_path_when_it_is_rotated() {
     std::fs::remove_dir(at("z.log")).unwrap();
     say("five\n");
     assert_eq!((&*read("z.log.1"), &*read("z.log")), ("three\nfour\n", "five\n"));
+    // A deleted file does not grow.
+    let deleted = std::fs::File::open(at("z.log")).unwrap();
+    std::fs::remove_file(at("z.log")).unwrap();
+    std::fs::create_dir(at("z.log")).unwrap();
+    say("six\n");
+    assert_eq!(deleted.metadata().unwrap().len(), 5);
+    std::fs::remove_dir(at("z.log")).unwrap();
+    say("seven\n");
+    assert_eq!(read("z.log"), "seven\n");
 }
