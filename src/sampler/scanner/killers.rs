@@ -165,6 +165,8 @@ impl Killers {
                     continue;
                 }
                 if sent.is_final || sent.id.is_none() {
+                    // What SIGTERM did not end is one kill.
+                    self.warned.retain(|other| other.id != sent.id);
                     killed.push(sent);
                 } else {
                     self.warned.push(sent);
