@@ -16,8 +16,8 @@ use crate::record::{Incident, IncidentKind};
 use crate::text;
 use crate::units::{self, Units};
 
-/// A condition that was away for a shorter time is the same incident.
-const LULL: Duration = Duration::from_secs(60);
+/// A condition that was away for a shorter time is the same one.
+pub(super) const LULL: Duration = Duration::from_secs(60);
 
 /// Share of the RAM. While more is left, free swap included, a danger of the machine is minor: anybody can allocate fast for seconds.
 const MUCH: f64 = 0.25;
@@ -27,7 +27,7 @@ pub(super) const NAME: usize = 40;
 
 /// A condition that lasts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Lasting {
+pub(super) enum Lasting {
     Danger(Limit),
     Stall(Option<Arc<[u8]>>),
     Leak(String),

@@ -5,14 +5,13 @@
 //! Pure: [`recorder`](crate::recorder) writes the lines.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
-use super::incidents::{NAME, name};
+use super::incidents::{LULL, Lasting, NAME, name};
 use super::quota::has_room;
 use crate::group::RowKey;
-use crate::history::dangers::{Limit, MACHINE};
+use crate::history::dangers::MACHINE;
 use crate::model::Snapshot;
 use crate::record::{Incident, IncidentKind};
 use crate::units::{self, Units};
@@ -20,24 +19,15 @@ use crate::{order, text};
 
 /// A limit that is nearer is worth a line.
 const URGENT: Duration = Duration::from_secs(60);
-/// A condition that was away for a shorter time gets no further line.
-const LULL: Duration = Duration::from_secs(60);
 /// Maximum number of lines in [`PERIOD`], of which half are only for the machine. The kernel's own limit is 10 in 5 s.
 const LINES: usize = 6;
 const PERIOD: Duration = Duration::from_secs(60);
-
-/// A condition that lasts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Topic {
-    Danger(Limit),
-    Stall(Option<Arc<[u8]>>),
-}
 
 /// Composes the lines of each snapshot.
 #[derive(Debug, Default)]
 pub struct LastWords {
     /// The time at which each condition was last true.
-    lasting: BTreeMap<Topic, Duration>,
+    lasting: BTreeMap<Lasting, Duration>,
     /// The times at which the last lines were due, and the owners of what they are about.
     said: Vec<(Duration, Box<[u8]>)>,
     /// Kills without a line since the last one with a line.
@@ -61,7 +51,7 @@ impl LastWords {
             (owner.into(), true, format!("killed {}", kill.text))
         }));
         for danger in state.history.shared_dangers() {
-            if danger.forecast.time() < URGENT && self.begins(Topic::Danger(danger.limit.clone()), now) {
+            if danger.forecast.time() < URGENT && self.begins(Lasting::Danger(danger.limit.clone()), now) {
                 let taker = danger.taker.as_ref().map_or_else(
                     || "no single process takes it".to_owned(),
                     |(key, pace)| growing(key, *pace, state, snapshot),
@@ -72,7 +62,7 @@ impl LastWords {
             }
         }
         for stall in state.history.stalls() {
-            if self.begins(Topic::Stall(stall.cgroup.clone()), now) {
+            if self.begins(Lasting::Stall(stall.cgroup.clone()), now) {
                 let taker = stall.taker.map_or(String::new(), |(id, pace)| {
                     format!("; {}", growing(&RowKey::Process(id), pace, state, snapshot))
                 });
@@ -101,8 +91,8 @@ impl LastWords {
     }
 
     /// Returns true if a condition was not true lately.
-    fn begins(&mut self, topic: Topic, now: Duration) -> bool {
-        self.lasting.insert(topic, now).is_none()
+    fn begins(&mut self, condition: Lasting, now: Duration) -> bool {
+        self.lasting.insert(condition, now).is_none()
     }
 }
 

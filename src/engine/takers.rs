@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::State;
+use super::incidents::LULL;
 use super::quota::has_room;
 use crate::call_tree::{KeptBy, frame_text};
 use crate::group::{GroupBy, RowKey};
@@ -16,9 +17,6 @@ use crate::model::{Identity, Snapshot};
 
 /// A limit that is nearer is worth a look.
 const NEAR: Duration = Duration::from_secs(120);
-/// A danger that was away for a shorter time gets no further look, and a process that was looked at within it neither, unless it
-/// has doubled.
-const LULL: Duration = Duration::from_secs(60);
 /// Maximum number of looks in [`PERIOD`], of which half are only for the machine's limit.
 const MOST: usize = 4;
 const PERIOD: Duration = Duration::from_secs(600);
@@ -85,6 +83,7 @@ impl Takers {
             let held = footprint(state, id);
             let last = self.looks.iter().rfind(|look| look.id == id);
             let has_doubled = last.is_some_and(|last| last.held.zip(held).is_some_and(|(then, now)| now / 2 >= then));
+            // A danger that was away for less than a lull gets no further look, and a process that was looked at within it neither.
             let is_new = !std::mem::replace(&mut near.is_looked_at, true)
                 && last.is_none_or(|last| now.saturating_sub(last.at) > LULL);
             if !(is_new || has_doubled) {
