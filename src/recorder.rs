@@ -201,7 +201,8 @@ impl Recorder {
         let (end, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("zmtop-record".into()).spawn(move || {
             while let Ok(next) = snapshots.recv() {
-                writer.record_all(iter::once(next).chain(snapshots.try_iter()));
+                // At most those that wait: if they come faster than they are written, the disk must get them, too.
+                writer.record_all(iter::once(next).chain(snapshots.try_iter().take(QUEUE)));
             }
             writer.close();
             let _ = end.send(());
@@ -447,8 +448,11 @@ impl Writer {
     fn fail(&mut self, error: &io::Error) {
         self.groups = GroupWriter::default();
         let is_usable = self.output.as_mut().is_some_and(Output::forget_line);
-        if !is_usable && matches!(self.options.place, Place::Folder(..)) {
-            self.output = None;
+        if !is_usable
+            && matches!(self.options.place, Place::Folder(..))
+            && let Some(output) = self.output.take()
+        {
+            self.put_away(output);
         }
         self.retry = Some(Instant::now() + self.options.retry);
         let reason = error.to_string();
@@ -578,20 +582,20 @@ impl Writer {
         let Some(output) = self.output.take() else {
             return Ok(());
         };
-        if let Some(file) = &output.file {
-            // Free what was allocated ahead.
-            file.set_len(output.length)?;
-            if self.options.flush != Flush::Never {
-                file.sync_all()?;
-            }
-        }
+        let finished = output.finish(self.options.flush);
+        self.put_away(output);
+        finished
+    }
+
+    /// Pins a file of the folder if it is near an incident, and starts the program for it. A disk that fails must not prevent this.
+    fn put_away(&mut self, output: Output) {
         let Place::Folder(folder, _) = &self.options.place else {
-            return Ok(());
+            return;
         };
         let mut name = output.name;
         for pin in [Pin::Machine, Pin::Cgroup] {
             if self.pin_until[pin as usize].is_some_and(|until| output.from <= until) {
-                name = folder.pin(&name, pin)?;
+                name = folder.pin(&name, pin).unwrap_or(name);
             }
         }
         if let Some(program) = &self.options.on_rotate {
@@ -600,7 +604,6 @@ impl Writer {
         self.recent.push((name, output.to));
         self.recent
             .retain(|(_, to)| output.to.duration_since(*to).is_ok_and(|ago| ago <= AROUND));
-        Ok(())
     }
 
     /// Pins the files of the minutes before `at`, and later the files of the minutes after. Before a boot, those are the minutes
@@ -666,6 +669,16 @@ impl Output {
         self.length = end;
         self.to = at;
         Ok(())
+    }
+
+    /// Frees what was allocated ahead, and forces the file to the disk.
+    fn finish(&self, flush: Flush) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.set_len(self.length)?;
+        match flush {
+            Flush::Never => Ok(()),
+            _ => file.sync_all(),
+        }
     }
 
     /// Removes the partial line of a failed write. Returns false if the file cannot be continued.
