@@ -354,7 +354,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Finds the last files of an earlier run, which a boot pins. Pins files with an incident that a killed run left unpinned.
+    /// Finds the last files of an earlier run, which a boot pins. Pins files with an incident that a killed run left unpinned, and later
+    /// the files of the minutes after it.
     fn find_end_of_boot(&mut self) {
         let Place::Folder(folder, _) = &self.options.place else {
             return;
@@ -382,6 +383,13 @@ impl Writer {
             let mut name = entry.name;
             if let Some(pin) = pin_of_incidents(recording.incidents()) {
                 name = folder.pin(&name, pin).unwrap_or(name);
+            }
+            // The minutes after them go on.
+            for incident in recording.incidents() {
+                if let Some(pin) = pin_of(incident) {
+                    let until = &mut self.pin_until[pin as usize];
+                    *until = (*until).max(incident.at().checked_add(AROUND));
+                }
             }
             self.recent.push((name, to));
         }
@@ -702,16 +710,17 @@ fn start(program: &Path, file: &Path) {
     }
 }
 
+/// Returns how an incident pins its file; `None` if it does not.
+fn pin_of(incident: &Incident) -> Option<Pin> {
+    let pin = if incident.is_of_cgroup {
+        Pin::Cgroup
+    } else {
+        Pin::Machine
+    };
+    incident.is_serious().then_some(pin)
+}
+
 /// Returns how incidents pin their file; `None` if they do not.
 fn pin_of_incidents(incidents: &[Incident]) -> Option<Pin> {
-    let pinning = incidents.iter().filter(|incident| incident.is_serious());
-    pinning
-        .map(|incident| {
-            if incident.is_of_cgroup {
-                Pin::Cgroup
-            } else {
-                Pin::Machine
-            }
-        })
-        .min()
+    incidents.iter().filter_map(pin_of).min()
 }

@@ -616,14 +616,19 @@ fn a_file_that_cannot_be_deleted_ends_no_recording() {
 }
 
 #[test]
-fn a_killed_writer_leaves_its_incident_pinned() {
-    let (dir, mut writer) = folder();
-    record(&mut writer, at(0), &[IncidentKind::Danger]);
-    drop(writer);
-    let mut writer = open(dir.path());
-    record(&mut writer, at(20), &[]);
-    writer.close();
-    assert_eq!(names(&dir), ["20261124T120000Z.pinned.zmrec", "20261124T120020Z.zmrec"]);
+fn a_killed_writer_leaves_its_incident_pinned_and_the_minutes_after_it() {
+    for (next, expected) in [
+        (20, ["20261124T120000Z.pinned.zmrec", "20261124T120020Z.pinned.zmrec"]),
+        (620, ["20261124T120000Z.pinned.zmrec", "20261124T121020Z.zmrec"]),
+    ] {
+        let (dir, mut writer) = folder();
+        record(&mut writer, at(0), &[IncidentKind::Danger]);
+        drop(writer);
+        let mut writer = open(dir.path());
+        record(&mut writer, at(next), &[]);
+        writer.close();
+        assert_eq!(names(&dir), expected);
+    }
 }
 
 #[test]
