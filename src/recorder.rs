@@ -361,7 +361,9 @@ impl Writer {
             return;
         };
         let mut files = folder.entries().unwrap_or_default();
-        files.sort_by_key(|entry| entry.changed);
+        // A file from a clock that was ahead is not the end. By a little, it may be.
+        let latest = SystemTime::now() + AROUND;
+        files.sort_by_key(|entry| (entry.changed <= latest).then_some(entry.changed));
         let mut end: Option<SystemTime> = None;
         for entry in files.into_iter().rev() {
             let Ok(recording) = Recording::open(&folder.path(&entry.name)) else {

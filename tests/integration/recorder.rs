@@ -632,6 +632,31 @@ fn a_killed_writer_leaves_its_incident_pinned_and_the_minutes_after_it() {
 }
 
 #[test]
+fn a_file_from_a_clock_that_was_ahead_is_not_the_end_of_the_last_run() {
+    let boot = |seconds, id: &str| {
+        let mut made = at(seconds);
+        made.boot_id = Ok(id.into());
+        made
+    };
+    let (dir, mut writer) = folder();
+    record(&mut writer, boot(18_000, "a former"), &[]);
+    drop(writer);
+    let ahead = fs::File::options().write(true).open(dir.path().join(&names(&dir)[0]));
+    let later = SystemTime::now() + Duration::from_secs(18_000);
+    ahead.unwrap().set_modified(later).unwrap();
+    // Only the first of this boot records it.
+    for start in [0, 100] {
+        let mut writer = open(dir.path());
+        record(&mut writer, boot(start, "this"), &[]);
+        drop(writer);
+        let recording = Recording::open(dir.path()).unwrap();
+        let all = recording.incidents().iter();
+        let found = all.filter(|incident| incident.kind == IncidentKind::Boot).count();
+        assert_eq!(found, 1, "{start}");
+    }
+}
+
+#[test]
 fn after_the_clock_is_set_back_an_incident_pins_no_more_than_its_minutes() {
     let (dir, mut writer) = folder();
     record(&mut writer, at(7200), &[IncidentKind::Kill]);
