@@ -66,10 +66,13 @@ impl Shared {
             };
             if let Some(settings) = settings {
                 let payload = Payload::new(&event, &settings.when, &host);
-                if let Err(error) = program::run(&settings, &payload, self) {
+                let report = |error: &str| {
                     let alert = shown(&settings.name);
                     tracing::warn!(alert, "the program of an alert failed: {error}");
                     (self.on_error)(format!("alert {alert}: {error}"));
+                };
+                if let Err(error) = program::run(&settings, &payload, self, &report) {
+                    report(&error);
                 }
             }
             self.lock().queue.finish(&event);

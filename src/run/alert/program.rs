@@ -1,13 +1,15 @@
 //! Runs a program of an alert, from start to exit.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::Shared;
@@ -19,12 +21,23 @@ use crate::config::program::{self, Unfit};
 use crate::own;
 use crate::units::span_exact;
 
+/// Time between attempts to start a program while memory is short.
+const RETRY: Duration = Duration::from_secs(1);
+/// Time after which a program that was killed and still runs is reported: it waits for a disk.
+const STUCK: Duration = Duration::from_secs(10);
+
 /// Runs the program of an alert without a shell, and waits for it to exit. It inherits zmtop's environment except the
-/// secrets.
+/// secrets. `report` is called once it is killed because it takes too long, and once if it still runs later, with a text that is safe to
+/// print.
 ///
 /// # Errors
-/// The program cannot be started, can be changed by others, fails or is killed. The text is safe to print.
-pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shared) -> Result<(), String> {
+/// The program cannot be started, can be changed by others or fails. The text is safe to print.
+pub(super) fn run(
+    settings: &AlertSettings,
+    payload: &Payload<'_>,
+    shared: &Shared,
+    report: &dyn Fn(&str),
+) -> Result<(), String> {
     let Some((called, arguments)) = settings.run.split_first() else {
         return Ok(());
     };
@@ -48,7 +61,8 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
         // Use a separate process group, so that its descendants are killed with it.
         .process_group(0);
     own::restore(&mut command);
-    let mut child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
+    let child = spawn(&mut command, Instant::now() + settings.timeout, shared);
+    let mut child = child.map_err(|error| format!("cannot run {name}: {error}"))?;
     let leader = Pid::from_child(&child);
     {
         let mut state = shared.lock();
@@ -61,12 +75,11 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
     let input = payload.json();
     let mut stdin = StdinWriter::new(child.stdin.take(), &input);
     let pidfd = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
-    let mut killed = false;
+    let (mut killed, mut is_stuck) = (false, false);
     loop {
         if let Some(status) = try_reap(&mut child, leader, shared)? {
             return match status {
-                _ if killed => Err(format!("{name} was killed after {}", span_exact(settings.timeout))),
-                status if status.success() => Ok(()),
+                status if killed || status.success() => Ok(()),
                 status => Err(format!("{name} {}", describe(status))),
             };
         }
@@ -74,12 +87,29 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
         if left.is_zero() && !killed {
             kill(leader);
             killed = true;
+            report(&format!("{name} was killed after {}", span_exact(settings.timeout)));
         }
         if killed {
+            if deadline.elapsed() >= STUCK && !std::mem::replace(&mut is_stuck, true) {
+                report(&format!("{name} still runs {} after it was killed", span_exact(STUCK)));
+            }
             // Only the exit is left to wait for.
             left = Duration::from_secs(1);
         }
         wait(pidfd.as_ref(), &mut stdin, left);
+    }
+}
+
+/// Starts a program. While memory is short, which alerts are about, this may fail: it tries again until the deadline.
+fn spawn(command: &mut Command, deadline: Instant, shared: &Shared) -> io::Result<Child> {
+    loop {
+        let started = command.spawn();
+        let errno = started.as_ref().err().and_then(Errno::from_io_error);
+        let is_short = matches!(errno, Some(Errno::AGAIN | Errno::NOMEM));
+        if !is_short || Instant::now() >= deadline || shared.lock().stopped {
+            return started;
+        }
+        thread::sleep(RETRY);
     }
 }
 
