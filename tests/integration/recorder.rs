@@ -857,7 +857,7 @@ fn a_folder_covers_half_a_day_however_much_happens() {
 #[test]
 fn a_folder_is_never_larger_than_its_size() {
     let (dir, mut writer) = small_folder();
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     let folder = || names(&dir).iter().map(|name| size(&dir.path().join(name))).sum::<u64>();
     let mut highest = 0;
     for hour in 0..40_u64 {
