@@ -230,11 +230,12 @@ impl Countdown {
         Some([highest, lowest])
     }
 
-    /// Returns by how much it fell in the last `age`; `None` if it was not known then, or rose.
-    pub fn fall_over(&self, age: Duration) -> Option<u64> {
+    /// Returns by how much it fell in the last `age` or a little more, and that time; `None` if it was not known then, or rose.
+    pub fn fall_over(&self, age: Duration) -> Option<(u64, Duration)> {
         let (now, newest) = *self.fine.back()?;
-        let (_, earlier) = self.before(now, age)?;
-        earlier.checked_sub(newest).filter(|fall| *fall > 0)
+        let (at, earlier) = self.before(now, age)?;
+        let fall = earlier.checked_sub(newest).filter(|fall| *fall > 0)?;
+        Some((fall, now.saturating_sub(at)))
     }
 
     /// Returns the newest value of at least that age.

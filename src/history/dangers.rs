@@ -15,11 +15,11 @@ use std::time::Duration;
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, digests, lazily_freed_in_use, machine_headroom, rooms};
 use crate::account::{SHMEM, SLAB};
-use crate::group::{GroupBy, GroupKey, RowKey};
+use crate::group::RowKey;
 use crate::history::History;
 use crate::history::charged::KINDS;
-use crate::history::most::{LimitOf, fullest, most};
-use crate::history::victims::{EndedProcess, own_memory};
+use crate::history::most::{GrowthBelow, LimitOf, fullest, most};
+use crate::history::victims::EndedProcess;
 use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -573,11 +573,6 @@ pub(crate) fn is_short(system: &SystemSample) -> bool {
     known.is_none_or(|(available, total)| available < total / SHORT)
 }
 
-/// Returns the kind of memory in no process of a cgroup that grows fastest.
-fn fastest_kind(paces: [f64; KINDS.len()]) -> Option<(RowKey, f64)> {
-    most(KINDS.iter().cloned().map(RowKey::Part).zip(paces))
-}
-
 impl History {
     /// Returns the dangers to the machine and to cgroups. Reserving address space costs nothing, and a process that
     /// reaches the limit of its own harms no other.
@@ -681,9 +676,11 @@ impl History {
         forecast: &Forecast,
         span: Duration,
     ) -> Option<(RowKey, f64)> {
-        let from = snapshot.monotonic.saturating_sub(span);
-        let pace_of = |grown: f64| grown / span.as_secs_f64();
         let stopping = self.danger_watch.limits.get(limit);
+        // What is left may have fallen more slowly lately, or faster.
+        let fall = stopping.and_then(|watched| watched.countdown.fall_over(span));
+        let fall = fall.map(|(bytes, time)| (bytes as f64, time));
+        let (fall, span) = fall.unwrap_or((forecast.pace * span.as_secs_f64(), span));
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
             let stopping = stopping.filter(|watched| !watched.stopping.is_empty());
@@ -697,54 +694,32 @@ impl History {
             let cgroup = &sample.facts.cgroup;
             limit_of.covers(cgroup) && !cgroup.as_ref().is_ok_and(|path| is_stopped(path))
         };
-        let processes = snapshot.rows().iter().filter_map(|sample| {
-            let row = self.get(sample.id).filter(|_| is_within(sample))?;
-            // A new process had no memory before.
-            let is_new = self.started_at(sample.id).is_some_and(|at| at >= from);
-            let pace = if is_new {
-                pace_of(row.newest_taken() as f64)
-            } else {
-                pace_of(row.taken_over(span))
-            };
-            Some((sample.id, pace))
-        });
-        let processes: Vec<_> = processes.collect();
+        let is_victim = |_: &EndedProcess| false;
+        let processes = self.grown(snapshot, span, is_within, is_victim);
         // The processes of a program or a user may be in several cgroups.
         let outside = snapshot.rows().iter().filter(|sample| !is_within(sample));
-        let partial = self.groups_of(outside, &processes);
-        let ended = |ended: &EndedProcess| limit_of.covers(&ended.victim.facts.cgroup);
-        let whole = |by| {
-            let bounded = |(key, sum): (GroupKey, f64)| {
-                let grown = match self.group_growth(&key, &partial, span) {
-                    Some(most) => sum.min(pace_of(most)),
-                    None => sum - pace_of(self.lost_by_ended(&key, from, ended)),
-                };
-                (RowKey::Group(key), grown.min(forecast.pace))
-            };
-            self.sums_of(&processes, by).map(bounded)
+        let below = GrowthBelow {
+            limit: limit_of,
+            from: self.begin_of(snapshot.monotonic, span),
+            span,
+            processes: &processes,
+            partial: &self.groups_of(outside, &processes),
+            bound: forecast.pace * span.as_secs_f64(),
+            enough: fall * MIN_SHARE,
+            is_victim,
         };
-        let each = processes.iter().map(|(id, pace)| {
-            // What it alone shares since a fork is not new.
-            let is_new = self.started_at(*id).is_some_and(|at| at >= from);
-            let own = snapshot.row(*id).filter(|_| is_new).map_or(u64::MAX, own_memory);
-            (RowKey::Process(*id), pace.min(pace_of(own as f64)))
-        });
-        // What is left may have fallen more slowly lately, or faster.
-        let fall = stopping.and_then(|watched| watched.countdown.fall_over(span));
-        let enough = fall.map_or(forecast.pace, |bytes| pace_of(bytes as f64)) * MIN_SHARE;
-        let most = self.most_of(&processes, each, whole(GroupBy::Command), enough);
-        let most = most.map(|(key, grown)| (self.user_or(key, &processes), grown));
-        let most = self.most_of(&processes, most.into_iter(), whole(GroupBy::User), enough);
         let part = match limit {
-            Limit::Machine => self.growing_part(span, pace_of),
+            Limit::Machine => self.growing_part(span),
             Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
                 let grown = self.charged().growth(path, snapshot.monotonic, span);
-                fastest_kind(grown.map(|bytes| pace_of(bytes as f64)))
+                let kinds = KINDS.iter().cloned().map(RowKey::Part);
+                most(kinds.zip(grown.map(|bytes| bytes as f64)))
             }
             Limit::AddressSpace(_) => None,
         };
-        let most = self.most_of(&processes, most.into_iter(), part.into_iter(), enough);
-        most.filter(|(_, pace)| *pace >= enough)
+        let found = self.most_below(&below, part.into_iter());
+        let found = found.filter(|(_, grown)| *grown >= below.enough);
+        found.map(|(key, grown)| (key, grown / span.as_secs_f64()))
     }
 
     /// Returns true if a row has more memory than in the minutes before `window`. On a sawtooth, it would not.
@@ -771,9 +746,8 @@ impl History {
     }
 
     /// Returns the part of the kernel's memory that grows fastest.
-    fn growing_part(&self, span: Duration, pace_of: impl Fn(f64) -> f64) -> Option<(RowKey, f64)> {
+    fn growing_part(&self, span: Duration) -> Option<(RowKey, f64)> {
         let parts = self.parts.taking();
-        let paces = parts.map(|(key, row)| (RowKey::Part(key), pace_of(row.footprint().change_over(span))));
-        paces.max_by(|(_, a), (_, b)| a.total_cmp(b))
+        most(parts.map(|(key, row)| (RowKey::Part(key), row.footprint().change_over(span))))
     }
 }

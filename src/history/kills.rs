@@ -15,12 +15,10 @@ use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::History;
 use crate::history::charged::{Charged, KINDS, UNEXPLAINED};
 use crate::history::dangers::MACHINE;
-use crate::history::most::{LimitOf, ROOT, most};
+use crate::history::most::{Grown, GrowthBelow, LimitOf, ROOT};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
-use crate::history::victims::{
-    AFTER_KILL, EndedProcess, GROWTH_SPANS, KnownVictim, OPEN, OwnGrowth, Past, growth, own_memory,
-};
+use crate::history::victims::{AFTER_KILL, EndedProcess, GROWTH_SPANS, KnownVictim, OPEN, OwnGrowth, Past, growth};
 use crate::model::kill::{Constraint, DaemonKill, KillCause, OomKill, OomVictim, forget_kills};
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -37,9 +35,11 @@ const TURN: Duration = Duration::from_secs(5);
 const LATELY: Duration = Duration::from_secs(60);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
-/// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
+/// Maximum number of ended processes that are remembered, and maximum time: the longest over which growth is measured.
 const MAX_ENDED: usize = 256;
-const ENDED_FOR: Duration = Duration::from_secs(30);
+const ENDED_FOR: Duration = Duration::from_secs(240);
+/// Maximum time from a kill until its log is read.
+const LATE: Duration = Duration::from_secs(30);
 /// The name of the killer, if it is not a daemon.
 const KERNEL: &str = "the kernel";
 /// Minimum width of a command line.
@@ -329,7 +329,13 @@ impl Kill {
             return LimitOf::of(self.cgroup.as_deref());
         };
         if !victim.by_cgroup {
-            return LimitOf::Machine;
+            // What grew on other nodes of memory did not reach it.
+            let is_of_nodes = victim.is_limited();
+            return if is_of_nodes {
+                LimitOf::Unknown
+            } else {
+                LimitOf::Machine
+            };
         }
         let limit = victim.limit.as_ref().map(|limit| &*limit.cgroup);
         let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
@@ -354,19 +360,6 @@ impl Kill {
     }
 }
 
-/// A process below the limit, beside the victim.
-#[derive(Debug)]
-struct Other {
-    id: Identity,
-    comm: Box<[u8]>,
-    /// Its growth over each of [`GROWTH_SPANS`], in bytes.
-    growth: [f64; 2],
-    /// The part of it that may be new: what a fork shares is not.
-    own: [f64; 2],
-    /// It lived at the time of the kill.
-    is_certain: bool,
-}
-
 /// A new kill, with what is known to find what had grown most.
 #[derive(Clone, Copy)]
 struct OfKill<'a> {
@@ -375,7 +368,6 @@ struct OfKill<'a> {
     kill: &'a Kill,
     /// The cgroup whose limit was reached.
     path: Option<&'a [u8]>,
-    others: &'a [Other],
     own: OwnGrowth,
 }
 
@@ -499,7 +491,8 @@ pub(super) struct KillWatch {
 type Figures = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 
 impl KillWatch {
-    /// Remembers a process that ended. `is_memorable` is true if the history remembers it, too.
+    /// Remembers a process that ended, with the times of the last snapshot with it and of the first one without it. `is_memorable` is true if
+    /// the history remembers it, too.
     pub(super) fn process_ended(
         &mut self,
         id: Identity,
@@ -507,7 +500,7 @@ impl KillWatch {
         command: Option<Arc<[u8]>>,
         is_memorable: bool,
         first: Option<Duration>,
-        now: Duration,
+        [seen, now]: [Duration; 2],
     ) {
         let footprint = process.row.newest_footprint();
         // Zero is any time before the clock began.
@@ -515,6 +508,7 @@ impl KillWatch {
         let new_at = started_at.filter(|at| is_in_history(*at, first));
         self.ended.push(EndedProcess {
             at: now,
+            seen,
             started_at,
             victim: KnownVictim {
                 id,
@@ -524,6 +518,7 @@ impl KillWatch {
             command,
             growth: growth(&process.row, new_at, now),
             past: Past::of(&process.row, new_at, now),
+            taken: process.row.newest_taken(),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
@@ -816,6 +811,7 @@ impl History {
 
     fn add_kills(&mut self, snapshot: &Snapshot) {
         self.kill_watch.forget_ended(snapshot.monotonic);
+        let mut new = Vec::new();
         for event in self.kill_watch.new_kills(snapshot) {
             // After a restart, the log shows again what was saved.
             let mut known = self.kill_watch.kills.iter_mut();
@@ -826,27 +822,40 @@ impl History {
             // Do not report a kill from long before the start.
             kill.is_seen = self.suspends.elapsed(kill.at, snapshot.monotonic) >= SHOWN;
             if let Ok(victim) = &event.victim
-                && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR
+                && snapshot.monotonic.saturating_sub(kill.at) <= LATE
             {
                 let own;
                 (kill.known, own) = self.known_victim(snapshot, victim, event.daemon.is_some());
                 kill.drop_false_group();
-                let victim = kill.event.victim.as_ref().unwrap_or(victim);
-                let longest = self.intervals[0].max(self.intervals[1]).max(snapshot.interval);
-                let of_kill = OfKill {
-                    snapshot,
-                    victim,
-                    kill: &kill,
-                    path: self.charged_path(victim, &kill),
-                    others: &self.others(snapshot, victim, &kill),
-                    own,
-                };
-                // A span needs a value at its begin.
-                let mut spans = (0..GROWTH_SPANS.len()).filter(|span| GROWTH_SPANS[*span] >= longest);
-                kill.grower = spans.find_map(|span| self.grower(of_kill, span));
+                new.push((kill.event.clone(), own));
             }
             self.kill_watch.push(kill);
         }
+        // Each search reads all processes.
+        for (event, own) in new {
+            let kills = self.kill_watch.kills.iter();
+            let Some(at) = kills.rev().position(|kill| kill.event == event) else {
+                continue;
+            };
+            let at = self.kill_watch.kills.len() - 1 - at;
+            self.kill_watch.kills[at].grower = self.grower_of(snapshot, &self.kill_watch.kills[at], own);
+        }
+    }
+
+    /// Returns what had grown most at a new kill.
+    fn grower_of(&self, snapshot: &Snapshot, kill: &Kill, own: OwnGrowth) -> Option<Grower> {
+        let victim = kill.event.victim.as_ref().ok()?;
+        let longest = self.intervals[0].max(self.intervals[1]).max(snapshot.interval);
+        let of_kill = OfKill {
+            snapshot,
+            victim,
+            kill,
+            path: self.charged_path(victim, kill),
+            own,
+        };
+        // A span needs a value at its begin.
+        let mut spans = (0..GROWTH_SPANS.len()).filter(|span| GROWTH_SPANS[*span] >= longest);
+        spans.find_map(|span| self.grower(of_kill, span))
     }
 
     /// Returns the victim as it was seen last, and the most that it may have grown. The pids in the log belong to the initial namespace and
@@ -881,100 +890,68 @@ impl History {
             facts: Arc::clone(&process.facts),
             footprint: process.row.newest_footprint(),
         };
-        let growth = self.growth_of(row.id, snapshot.monotonic);
-        let past = Past::of(&process.row, self.new_at(row.id), snapshot.monotonic);
-        (Some(known), growth_to_kill(&past, growth))
-    }
-
-    fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
-        self.get(id).map_or([0.0; 2], |row| growth(row, self.new_at(id), now))
+        let (new_at, now) = (self.new_at(row.id), snapshot.monotonic);
+        let past = Past::of(&process.row, new_at, now);
+        (Some(known), growth_to_kill(&past, growth(&process.row, new_at, now)))
     }
 
     /// Returns the start of a process, unless it was before the history began.
-    fn new_at(&self, id: Identity) -> Option<Duration> {
+    pub(super) fn new_at(&self, id: Identity) -> Option<Duration> {
         self.started_at(id).filter(|at| is_in_history(*at, self.first))
     }
 
-    /// Returns the sums of the programs, or of the users, with several of these processes.
-    pub(super) fn sums_of(&self, processes: &[(Identity, f64)], by: GroupBy) -> impl Iterator<Item = (GroupKey, f64)> {
-        let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
-        for (id, bytes) in processes {
-            if let Some(name) = self.name_of(*id, by) {
-                let (count, sum) = sums.entry(name).or_default();
-                *count += 1;
-                *sum += bytes;
-            }
-        }
-        let several = sums.into_iter().filter(|(_, (count, _))| *count > 1);
-        several.map(move |(name, (_, sum))| (GroupKey { by, name: Some(name) }, sum))
-    }
-
-    /// Returns the other processes below the limit at the time of the kill.
-    fn others(&self, snapshot: &Snapshot, victim: &OomVictim, kill: &Kill) -> Vec<Other> {
+    /// Returns the growth over `span` of the other processes below the limit. Also returns the number of those that surely lived at the time of
+    /// the kill, which come first.
+    fn others(&self, of_kill: OfKill<'_>, span: usize) -> (Vec<Grown>, usize) {
+        let OfKill {
+            snapshot, victim, kill, ..
+        } = of_kill;
         let limit_of = kill.limit_of();
         let known = kill.known.as_ref();
         let is_other = |id: Identity, facts: &Facts| {
             let is_victim = known.map_or(id.pid == victim.pid, |known| known.id == id);
             !is_victim && limit_of.covers(&facts.cgroup)
         };
+        let is_victim = |ended: &EndedProcess| has_victim(&snapshot.oom_kills, ended.victim.id);
+        let is_counted = |row: &ProcessSample| is_other(row.id, &row.facts);
+        let mut others = self.grown(snapshot, GROWTH_SPANS[span], is_counted, is_victim);
         // The youngest process of that name may have been started in place of the victim.
-        let gone = known
-            .and_then(|known| self.kill_watch.ended(known.id))
-            .map(|ended| ended.at);
-        let seen = gone.map(|at| at.saturating_sub(snapshot.interval + snapshot.interval / 8));
-        let successor = known.zip(seen).and_then(|(known, seen)| {
-            let is_like = |row: &&ProcessSample| {
-                row.facts.comm == victim.comm && row.facts.cgroup == known.facts.cgroup && row.id != known.id
-            };
+        let gone = known.and_then(|known| self.kill_watch.ended(known.id));
+        let successor = gone.and_then(|gone| {
+            let facts = &gone.victim.facts;
+            let is_like = |row: &&ProcessSample| row.facts.comm == facts.comm && row.facts.cgroup == facts.cgroup;
             let alike = snapshot.rows().iter().filter(is_like);
             let alike = alike.filter_map(|row| Some((self.started_at(row.id)?, row.id)));
-            Some(alike.filter(|(at, _)| *at > seen).max()?.1)
+            Some(alike.filter(|(at, _)| *at >= gone.seen.min(kill.at)).max()?.1)
         });
-        let living = snapshot.rows().iter().filter(|row| is_other(row.id, &row.facts));
-        let living = living.map(|row| {
-            let growth = self.growth_of(row.id, snapshot.monotonic);
-            let started = self.started_at(row.id);
-            let own = std::array::from_fn(|span| {
-                let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
-                let is_new = started.is_some_and(|at| at >= from);
-                let own = if is_new { own_memory(row) } else { u64::MAX };
-                growth[span].min(own as f64)
-            });
-            Other {
-                id: row.id,
-                comm: row.facts.comm.clone(),
-                growth,
-                own,
-                is_certain: Some(row.id) != successor,
-            }
-        });
+        let successor = successor.and_then(|id| Some(others.remove(others.iter().position(|one| one.id == id)?)));
         // The memory of one that ended before the kill was free. The log has the order of the kills.
         let is_it = |event: &OomKill| (event.time, event.record) == (kill.event.time, kill.event.record);
         let event = snapshot.oom_kills.iter().position(is_it).unwrap_or(0);
         let later = snapshot.oom_kills.get(event..).unwrap_or_default();
-        let lately = snapshot.interval * AFTER_KILL as u32 + snapshot.interval / 2;
-        let ended = self.kill_watch.ended_since(snapshot.monotonic.saturating_sub(lately));
+        let ended = self.kill_watch.ended_since(kill.at.saturating_sub(OPEN));
         let ended = ended.filter(|ended| is_other(ended.victim.id, &ended.victim.facts));
-        let ended = ended.map(|ended| Other {
+        let (certain, uncertain): (Vec<_>, Vec<_>) = ended.partition(|ended| has_victim(later, ended.victim.id));
+        let grown = |ended: &EndedProcess| Grown {
             id: ended.victim.id,
-            comm: ended.victim.facts.comm.clone(),
-            growth: ended.growth,
-            own: ended.growth,
-            is_certain: has_victim(later, ended.victim.id),
-        });
-        living.chain(ended).collect()
+            all: ended.growth[span],
+            own: ended.growth[span],
+        };
+        others.extend(certain.into_iter().map(grown));
+        let number = others.len();
+        others.extend(uncertain.into_iter().map(grown).chain(successor));
+        (others, number)
     }
 
-    /// Returns the process, the program or the memory in no process that grew most below the limit over one of the spans, unless
+    /// Returns the process, the program, the user or the memory in no process that grew most below the limit over one of the spans, unless
     /// that is the victim.
     fn grower(&self, of_kill: OfKill<'_>, span: usize) -> Option<Grower> {
         let OfKill {
             snapshot,
             victim,
+            kill,
             path,
-            others,
             own,
-            ..
         } = of_kill;
         let size = victim.limit.as_ref().and_then(|limit| limit.size);
         let size = size.or(snapshot.system.mem_total.ok()).unwrap_or(0) as f64;
@@ -983,26 +960,41 @@ impl History {
             self.charged().growth(path, snapshot.monotonic, GROWTH_SPANS[span])
         });
         let in_none = in_none.map(|bytes| bytes as f64);
-        let found = self.grown_most(of_kill, grown, span);
-        let parts = KINDS.iter().cloned().map(RowKey::Part).zip(in_none);
-        let found = most(found.into_iter().chain(parts));
+        let (others, number) = self.others(of_kill, span);
+        let limit = kill.limit_of();
+        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
+        let parts = self.parts.taking().filter(|_| limit == LimitOf::Machine);
+        let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
+        let outside = snapshot.rows().iter().filter(|row| !limit.covers(&row.facts.cgroup));
+        let bound = grown.unwrap_or(f64::MAX);
+        let below = GrowthBelow {
+            limit,
+            from: self.begin_of(snapshot.monotonic, GROWTH_SPANS[span]),
+            span: GROWTH_SPANS[span],
+            processes: &others[..number],
+            partial: &self.groups_of(outside, &others[..number]),
+            bound,
+            enough: grown.unwrap_or(0.0) * EXPLAINED,
+            is_victim: |ended: &EndedProcess| has_victim(&snapshot.oom_kills, ended.victim.id),
+        };
+        let kinds = KINDS.iter().cloned().map(RowKey::Part).zip(in_none);
+        let found = self.most_below(&below, parts.chain(kinds));
         let is_enough = |(_, bytes): &(RowKey, f64)| {
             let is_most = *bytes > grown.map_or(own.most[span], |_| own.least[span]);
-            is_most && *bytes >= grown.unwrap_or(0.0) * EXPLAINED
+            is_most && *bytes >= below.enough
         };
-        let of_all = path.and(grown);
         let unexplained = || {
-            let each = others.iter().map(|other| other.growth[span].max(0.0));
+            let each = others.iter().map(|other| other.all.max(0.0));
             let known = each.chain(in_none).sum::<f64>() + own.most[span];
             let seen = path.and(seen);
             seen.filter(|seen| *seen >= size * MIN_UNEXPLAINED && known < seen * EXPLAINED)
         };
         let (key, bytes) = match found.filter(is_enough) {
-            Some((key, bytes)) => (key, bytes.min(of_all.unwrap_or(bytes))),
+            Some((key, bytes)) => (key, path.map_or(bytes, |_| bytes.min(bound))),
             None => (RowKey::Part(UNEXPLAINED.clone()), unexplained()?),
         };
         let name: Box<[u8]> = match &key {
-            RowKey::Process(id) => others.iter().find(|other| other.id == *id)?.comm.clone(),
+            RowKey::Process(id) => self.facts_of(*id)?.comm.clone(),
             RowKey::Group(key) => key.label().into(),
             RowKey::Part(key) => key.name().into(),
         };
@@ -1017,15 +1009,26 @@ impl History {
         })
     }
 
+    /// Returns the facts of a process that lives or ended lately.
+    fn facts_of(&self, id: Identity) -> Option<&Facts> {
+        let living = self.processes.get(&id).map(|process| &process.facts);
+        let ended = || Some(&self.kill_watch.ended(id)?.victim.facts);
+        living.or_else(ended).map(|facts| &**facts)
+    }
+
     /// Returns the growth of all memory below the limit within `span` before the kill, in bytes: what snapshots saw, and all of it; `None` if
     /// it is unknown, or if there is none. At a kill by the kernel, the memory was full.
     fn grown_below(&self, of_kill: OfKill<'_>, span: Duration) -> Option<(f64, f64)> {
         let (victim, kill) = (of_kill.victim, of_kill.kill);
         let grown = match (kill.limit_of(), of_kill.path) {
-            (LimitOf::Machine, _) if victim.is_limited() => return None,
             (LimitOf::Machine, _) => {
                 let [highest, lowest] = self.danger_watch.fall_of_machine(span, AFTER_KILL + 1)?;
-                let left = if kill.event.daemon.is_some() { lowest } else { 0 };
+                let is_daemon = kill.event.daemon.is_some();
+                // What is free in swap did not help, but for that of victims.
+                let ended = self.kill_watch.ended_since(kill.at.saturating_sub(OPEN));
+                let of_ended = ended.map(|ended| ended.past.swap).sum();
+                let free = of_kill.snapshot.system.swap_free.unwrap_or(0).saturating_sub(of_ended);
+                let left = if is_daemon { lowest } else { lowest.min(free) };
                 [highest - lowest, highest - left]
             }
             (_, Some(path)) => {
@@ -1051,40 +1054,5 @@ impl History {
             Some(_) => Some(path),
             None => self.charged().limited(path),
         }
-    }
-
-    /// Returns the process, the program, the user or the part of the machine's memory that grew most over one of the spans, unless it is the
-    /// victim. All growth below the limit is `grown_below`.
-    fn grown_most(&self, of_kill: OfKill<'_>, grown_below: Option<f64>, span: usize) -> Option<(RowKey, f64)> {
-        let OfKill { snapshot, kill, .. } = of_kill;
-        let certain = of_kill.others.iter().filter(|other| other.is_certain);
-        let others: Vec<_> = certain.clone().map(|other| (other.id, other.growth[span])).collect();
-        let limit_of = kill.limit_of();
-        let outside = snapshot.rows().iter();
-        let outside = outside.filter(|row| !limit_of.covers(&row.facts.cgroup));
-        let partial = self.groups_of(outside, &others);
-        let from = snapshot.monotonic.saturating_sub(GROWTH_SPANS[span]);
-        let is_victim = |ended: &EndedProcess| has_victim(&snapshot.oom_kills, ended.victim.id);
-        let is_lost = |ended: &EndedProcess| !is_victim(ended) && limit_of.covers(&ended.victim.facts.cgroup);
-        let whole = |by| {
-            let bounded = |(key, sum): (GroupKey, f64)| {
-                // Victims count as living.
-                let grown = match self.group_growth(&key, &partial, GROWTH_SPANS[span]) {
-                    Some(most) => sum.min(most + self.lost_by_ended(&key, from, is_victim)),
-                    None => sum - self.lost_by_ended(&key, from, is_lost),
-                };
-                (RowKey::Group(key), grown.min(grown_below.unwrap_or(f64::MAX)))
-            };
-            self.sums_of(&others, by).map(bounded)
-        };
-        let processes = certain.map(|other| (RowKey::Process(other.id), other.own[span]));
-        let enough = grown_below.map_or(0.0, |grown| grown * EXPLAINED);
-        let found = self.most_of(&others, processes, whole(GroupBy::Command), enough);
-        let found = found.map(|(key, grown)| (self.user_or(key, &others), grown));
-        let found = self.most_of(&others, found.into_iter(), whole(GroupBy::User), enough);
-        let change = |row: &RowHistory| row.footprint().change_over(GROWTH_SPANS[span]);
-        let parts = self.parts.taking().filter(|_| !of_kill.victim.by_cgroup);
-        let parts = parts.map(|(key, row)| (RowKey::Part(key), change(row)));
-        self.most_of(&others, found.into_iter(), parts, enough)
     }
 }

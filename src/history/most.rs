@@ -8,6 +8,8 @@ use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::victims::EndedProcess;
 use crate::history::{History, RowHistory};
+use crate::model::process::Facts;
+use crate::model::snapshot::Snapshot;
 use crate::model::unit::owned_path;
 use crate::model::{Identity, ProcessSample, Reading};
 
@@ -25,7 +27,7 @@ pub enum LimitOf<'a> {
     Machine,
     Cgroup(&'a [u8]),
     /// The limit of a cgroup that is not known. What grew elsewhere did not reach it.
-    UnknownCgroup,
+    Unknown,
 }
 
 impl<'a> LimitOf<'a> {
@@ -38,13 +40,13 @@ impl<'a> LimitOf<'a> {
     /// Returns the limit of the first cgroup that may have one.
     pub(super) fn first_of(cgroups: [Option<&'a [u8]>; 3]) -> Self {
         let mut limited = cgroups.into_iter().flatten().filter(|path| *path != ROOT);
-        limited.next().map_or(Self::UnknownCgroup, Self::Cgroup)
+        limited.next().map_or(Self::Unknown, Self::Cgroup)
     }
 
     pub const fn cgroup(self) -> Option<&'a [u8]> {
         match self {
             Self::Cgroup(path) => Some(path),
-            Self::Machine | Self::UnknownCgroup => None,
+            Self::Machine | Self::Unknown => None,
         }
     }
 
@@ -53,7 +55,7 @@ impl<'a> LimitOf<'a> {
         match self {
             Self::Machine => true,
             Self::Cgroup(above) => cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
-            Self::UnknownCgroup => false,
+            Self::Unknown => false,
         }
     }
 }
@@ -83,12 +85,181 @@ pub(super) fn fullest<'a>(
     kept
 }
 
+/// The growth of a process over a span, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grown {
+    pub(super) id: Identity,
+    /// All of it, as it counts in sums.
+    pub(super) all: f64,
+    /// The part that took memory: what a fork shares did not, nor what took the place of memory that others gave back.
+    pub(super) own: f64,
+}
+
+/// The growth below a limit over a span.
+pub(super) struct GrowthBelow<'a, V> {
+    pub(super) limit: LimitOf<'a>,
+    /// The begin of the span, and its duration.
+    pub(super) from: Duration,
+    pub(super) span: Duration,
+    pub(super) processes: &'a [Grown],
+    /// The programs and users that have other processes, too.
+    pub(super) partial: &'a HashSet<GroupKey>,
+    /// All growth, at most, in bytes.
+    pub(super) bound: f64,
+    /// Minimum growth of the row that is named, in bytes.
+    pub(super) enough: f64,
+    /// Returns true for an ended process whose memory was in use until the end of the span.
+    pub(super) is_victim: V,
+}
+
+/// What gave back memory, or took it: the name, the cgroup and the user of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place<'a>(&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
+
+impl<'a> Place<'a> {
+    fn of(facts: &'a Facts) -> Self {
+        let (cgroup, owner) = (facts.cgroup.as_deref().ok(), facts.owner_name().ok());
+        Self(&facts.comm, cgroup, owner.map(|owner| &**owner))
+    }
+}
+
+/// Memory that was given back, and that new processes took, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Replaced {
+    back: f64,
+    new: f64,
+}
+
+impl Replaced {
+    /// Returns the share of the new memory that is more than was given back.
+    fn share_left(&self) -> f64 {
+        (1.0 - self.back / self.new.max(1.0)).max(0.0)
+    }
+}
+
+/// Returns the memory that only this process has, or that is in swap, in bytes; of one whose memory is hidden, its anonymous memory without
+/// that of its parent, if it is a fork; `u64::MAX` if it is unknown.
+fn own_memory(sample: &ProcessSample, snapshot: &Snapshot) -> u64 {
+    if let Ok(memory) = sample.memory() {
+        return memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
+    }
+    let anon = |sample: &ProcessSample| Some(sample.counted_anon()?.saturating_add(sample.counted_swap()?));
+    let parent = snapshot
+        .parent(sample)
+        .filter(|parent| parent.facts.comm == sample.facts.comm);
+    let of_parent = parent.and_then(anon).unwrap_or(0);
+    anon(sample).map_or(u64::MAX, |anon| anon.saturating_sub(of_parent))
+}
+
 impl History {
+    /// Returns the growth of those processes over `span`. Returns nothing for those with the memory of an earlier one (`CLONE_VM`).
+    pub(super) fn grown(
+        &self,
+        snapshot: &Snapshot,
+        span: Duration,
+        is_counted: impl Fn(&ProcessSample) -> bool,
+        is_victim: impl Fn(&EndedProcess) -> bool,
+    ) -> Vec<Grown> {
+        let from = self.begin_of(snapshot.monotonic, span);
+        let mut replaced = self.given_back(from, is_victim);
+        let (mut all, mut new) = (Vec::new(), Vec::new());
+        for sample in snapshot.rows().iter().filter(|sample| is_counted(sample)) {
+            let is_same = |first: Identity| self.get(first).is_some();
+            let Some(row) = self.get(sample.id).filter(|_| !sample.shares_mm.is_some_and(is_same)) else {
+                continue;
+            };
+            // A new process had no memory before.
+            let is_new = self.new_at(sample.id).is_some_and(|at| at >= from);
+            let grown = if is_new {
+                let own = own_memory(sample, snapshot) as f64;
+                let taken = row.newest_taken() as f64;
+                let grown = taken.min(own);
+                if let Some(back) = replaced.get_mut(&Place::of(&sample.facts)) {
+                    back.new += grown;
+                    new.push((all.len(), Place::of(&sample.facts)));
+                }
+                [if sample.memory().is_ok() { taken } else { grown }, grown]
+            } else {
+                [row.taken_over(span); 2]
+            };
+            let [grown, own] = grown;
+            all.push(Grown {
+                id: sample.id,
+                all: grown,
+                own,
+            });
+        }
+        for (at, place) in new {
+            all[at].own *= replaced.get(&place).map_or(1.0, Replaced::share_left);
+        }
+        all
+    }
+
+    /// Returns the begin of a span that ends now: not before that of the history.
+    pub(super) fn begin_of(&self, now: Duration, span: Duration) -> Duration {
+        now.saturating_sub(span).max(self.first.unwrap_or_default())
+    }
+
+    /// Returns the memory that processes gave back since `from` which are older, by program, cgroup and user.
+    fn given_back(&self, from: Duration, is_victim: impl Fn(&EndedProcess) -> bool) -> HashMap<Place<'_>, Replaced> {
+        let mut all: HashMap<_, Replaced> = HashMap::new();
+        let ended = self.kill_watch.ended_since(from);
+        for ended in ended.filter(|ended| ended.is_older_than(from) && !is_victim(ended)) {
+            all.entry(Place::of(&ended.victim.facts)).or_default().back += ended.taken as f64;
+        }
+        all
+    }
+
+    /// Returns the process, the program, the user or one of the `parts` of memory that grew most below a limit, and its growth in bytes.
+    pub(super) fn most_below<V: Fn(&EndedProcess) -> bool>(
+        &self,
+        below: &GrowthBelow<'_, V>,
+        parts: impl Iterator<Item = (RowKey, f64)>,
+    ) -> Option<(RowKey, f64)> {
+        let (processes, enough) = (below.processes, below.enough);
+        let is_lost =
+            |ended: &EndedProcess| !(below.is_victim)(ended) && below.limit.covers(&ended.victim.facts.cgroup);
+        let whole = |by| {
+            let bounded = |(key, sum): (GroupKey, f64)| {
+                let row = self.group(&key).filter(|_| !below.partial.contains(&key));
+                let grown = match row.and_then(|row| Some((row, self.group_growth(row, below.span)?))) {
+                    // Victims count as living.
+                    Some((row, most)) if row.is_known() => {
+                        sum.min(most + self.lost_by_ended(&key, below.from, &below.is_victim))
+                    }
+                    Some((_, most)) => sum.min(most),
+                    None => sum - self.lost_by_ended(&key, below.from, is_lost),
+                };
+                (RowKey::Group(key), grown.min(below.bound))
+            };
+            self.sums_of(processes, by).map(bounded)
+        };
+        let each = processes.iter().map(|one| (RowKey::Process(one.id), one.own));
+        let found = self.most_of(processes, each, whole(GroupBy::Command), enough);
+        let found = found.map(|(key, grown)| (self.user_or(key, processes), grown));
+        let found = self.most_of(processes, found.into_iter(), whole(GroupBy::User), enough);
+        self.most_of(processes, found.into_iter(), parts, enough)
+    }
+
+    /// Returns the sums of the programs, or of the users, with several of these processes.
+    fn sums_of(&self, processes: &[Grown], by: GroupBy) -> impl Iterator<Item = (GroupKey, f64)> {
+        let mut sums: BTreeMap<Arc<[u8]>, (usize, f64)> = BTreeMap::new();
+        for one in processes {
+            if let Some(name) = self.name_of(one.id, by) {
+                let (count, sum) = sums.entry(name).or_default();
+                *count += 1;
+                *sum += one.all;
+            }
+        }
+        let several = sums.into_iter().filter(|(_, (count, _))| *count > 1);
+        several.map(move |(name, (_, sum))| (GroupKey { by, name: Some(name) }, sum))
+    }
+
     /// Returns the row with the highest value, or the program, the user or the kind of memory with the highest sum if that is far higher. A sum
     /// that does not contain the row need only be higher if the row has not `enough`. `processes` are those whose growth counts.
-    pub(super) fn most_of(
+    fn most_of(
         &self,
-        processes: &[(Identity, f64)],
+        processes: &[Grown],
         rows: impl Iterator<Item = (RowKey, f64)>,
         wholes: impl Iterator<Item = (RowKey, f64)>,
         enough: f64,
@@ -108,7 +279,7 @@ impl History {
     }
 
     /// Returns the program and the user of a process; of a program, the users of its processes.
-    fn groups_with(&self, row: &RowKey, processes: &[(Identity, f64)]) -> HashSet<GroupKey> {
+    fn groups_with(&self, row: &RowKey, processes: &[Grown]) -> HashSet<GroupKey> {
         let group = |by| move |name| GroupKey { by, name: Some(name) };
         let user = |id: Identity| self.name_of(id, GroupBy::User).map(group(GroupBy::User));
         match row {
@@ -119,10 +290,9 @@ impl History {
                 .chain(user(*id))
                 .collect(),
             RowKey::Group(key) if key.by == GroupBy::Command => {
-                let members = processes
-                    .iter()
-                    .filter(|(id, _)| self.name_of(*id, GroupBy::Command) == key.name);
-                members.filter_map(|(id, _)| user(*id)).collect()
+                let members = processes.iter().map(|one| one.id);
+                let members = members.filter(|id| self.name_of(*id, GroupBy::Command) == key.name);
+                members.filter_map(user).collect()
             }
             RowKey::Group(key) => HashSet::from([key.clone()]),
             RowKey::Part(_) => HashSet::new(),
@@ -134,12 +304,12 @@ impl History {
     pub(super) fn groups_of<'a>(
         &self,
         outside: impl Iterator<Item = &'a ProcessSample>,
-        processes: &[(Identity, f64)],
+        processes: &[Grown],
     ) -> HashSet<GroupKey> {
         let names = |id| [GroupBy::Command, GroupBy::User].map(|by| (by, self.name_of(id, by)));
-        let counted: HashSet<_> = processes.iter().flat_map(|(id, _)| names(*id)).collect();
+        let counted: HashSet<_> = processes.iter().flat_map(|one| names(one.id)).collect();
         let has_heap = |id: &Identity| self.get(*id).is_some_and(RowHistory::has_heap);
-        let heaps = processes.iter().map(|(id, _)| *id).filter(has_heap);
+        let heaps = processes.iter().map(|one| one.id).filter(has_heap);
         let shared = outside
             .map(|row| row.id)
             .chain(heaps)
@@ -149,9 +319,8 @@ impl History {
     }
 
     /// Returns the growth of a program or a user over `span`, in bytes, in which members that ended count against those that came. `None` if
-    /// it is [`partial`](Self::groups_of), or unknown.
-    pub(super) fn group_growth(&self, key: &GroupKey, partial: &HashSet<GroupKey>, span: Duration) -> Option<f64> {
-        let row = self.group(key).filter(|_| !partial.contains(key))?;
+    /// it is unknown.
+    fn group_growth(&self, row: &RowHistory, span: Duration) -> Option<f64> {
         let start = row.footprint().start()?;
         // It had no memory before, unless the history began with it.
         let is_new = start + span > row.footprint().now() && self.first.is_some_and(|first| start > first);
@@ -163,12 +332,7 @@ impl History {
     }
 
     /// Returns the memory that processes of a program or a user had which are older than `from` and ended since, in bytes.
-    pub(super) fn lost_by_ended(
-        &self,
-        key: &GroupKey,
-        from: Duration,
-        is_counted: impl Fn(&EndedProcess) -> bool,
-    ) -> f64 {
+    fn lost_by_ended(&self, key: &GroupKey, from: Duration, is_counted: impl Fn(&EndedProcess) -> bool) -> f64 {
         let ended = self
             .kill_watch
             .ended_since(from)
@@ -178,7 +342,7 @@ impl History {
     }
 
     /// Returns the name of the program, or of the owner, of a process that lives or ended lately.
-    pub(super) fn name_of(&self, id: Identity, by: GroupBy) -> Option<Arc<[u8]>> {
+    fn name_of(&self, id: Identity, by: GroupBy) -> Option<Arc<[u8]>> {
         let living = match by {
             GroupBy::User => self.owner_name(id).cloned(),
             _ => self.command(id),
@@ -193,7 +357,7 @@ impl History {
 
     /// Returns the user instead of a program if several users run it and nearly all of its growth is in processes of one of them: anyone
     /// can run a program of that name. `processes` are those whose growth counts.
-    pub(super) fn user_or(&self, key: RowKey, processes: &[(Identity, f64)]) -> RowKey {
+    fn user_or(&self, key: RowKey, processes: &[Grown]) -> RowKey {
         let RowKey::Group(GroupKey {
             by: GroupBy::Command,
             name: Some(program),
@@ -202,11 +366,13 @@ impl History {
             return key;
         };
         let mut users: BTreeMap<Arc<[u8]>, f64> = BTreeMap::new();
-        for (id, grown) in processes {
-            if let Some(user) = self.name_of(*id, GroupBy::User)
-                && self.name_of(*id, GroupBy::Command).is_some_and(|name| name == *program)
+        for one in processes {
+            if let Some(user) = self.name_of(one.id, GroupBy::User)
+                && self
+                    .name_of(one.id, GroupBy::Command)
+                    .is_some_and(|name| name == *program)
             {
-                *users.entry(user).or_default() += grown.max(0.0);
+                *users.entry(user).or_default() += one.all.max(0.0);
             }
         }
         let (number, all) = (users.len(), users.values().sum::<f64>());

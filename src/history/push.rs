@@ -303,8 +303,9 @@ impl History {
             let command = self.groups.command(&process.membership);
             if pass.snapshot.fleet.is_none() {
                 let (command, first) = (command.clone(), self.first);
+                let seen = [pass.rested.now, pass.tick.now];
                 self.kill_watch
-                    .process_ended(id, &process, command, is_memorable, first, pass.tick.now);
+                    .process_ended(id, &process, command, is_memorable, first, seen);
             }
             if is_memorable {
                 self.ended.push(Box::new(Ended {

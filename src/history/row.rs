@@ -429,6 +429,11 @@ impl RowHistory {
         newest.filter(|_| is_whole).map(|_| self.held())
     }
 
+    /// Returns true if its footprint is known now.
+    pub(super) const fn is_known(&self) -> bool {
+        self.footprint.is_known()
+    }
+
     /// Returns true if the verdict is on a part of the held memory, as the rest is free in a heap or may become so. A group has no heap itself.
     pub(crate) fn has_heap(&self) -> bool {
         self.judged != Judged::Held

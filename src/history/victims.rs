@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use crate::group::GroupBy;
 use crate::history::row::RowHistory;
-use crate::model::Memory;
 use crate::model::kill::OomVictim;
-use crate::model::process::{Facts, Identity, ProcessSample};
+use crate::model::process::{Facts, Identity};
 
 /// The times over which growth before a kill is measured. Recent growth matters more than earlier growth.
 pub(super) const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
@@ -39,6 +38,8 @@ impl KnownVictim {
 pub(super) struct EndedProcess {
     /// The time of the first snapshot without it.
     pub(super) at: Duration,
+    /// The time of the last snapshot with it.
+    pub(super) seen: Duration,
     /// Its start; `None` if that was before the clock began, or is unknown.
     pub(super) started_at: Option<Duration>,
     pub(super) victim: KnownVictim,
@@ -46,6 +47,8 @@ pub(super) struct EndedProcess {
     /// Its growth over each of [`GROWTH_SPANS`] before its end, in bytes.
     pub(super) growth: [f64; 2],
     pub(super) past: Past,
+    /// Its memory without pages of files, in bytes.
+    pub(super) taken: u64,
     /// The size of its facts, unless the history remembers them anyway.
     pub(super) bytes: usize,
 }
@@ -65,12 +68,6 @@ impl EndedProcess {
     }
 }
 
-/// Returns the memory that only this process has, or that is in swap, in bytes; `u64::MAX` if it is unknown.
-pub(super) fn own_memory(row: &ProcessSample) -> u64 {
-    let own = |memory: &Memory| memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
-    row.memory().map_or(u64::MAX, own)
-}
-
 /// The memory of a victim before its last growth, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Past {
@@ -82,7 +79,7 @@ pub(super) struct Past {
     highest: [u64; 2],
     /// The part of its RSS that PSS leaves to other sharers; `None` if its address space was gone.
     shared: Option<u64>,
-    swap: u64,
+    pub(super) swap: u64,
     /// It was a zombie, or could not be read, but had figures before.
     is_unknown: bool,
 }

@@ -165,6 +165,12 @@ impl Snapshot {
         Some(&self.rows()[self.place(id)?])
     }
 
+    /// Returns the parent of a process.
+    pub fn parent(&self, sample: &ProcessSample) -> Option<&ProcessSample> {
+        let at = self.rows().binary_search_by_key(&sample.stat.ppid, |row| row.id.pid);
+        Some(&self.rows()[at.ok()?])
+    }
+
     /// Returns the name of the container or pod whose cgroup that is, raw, if it has processes and the name is known.
     pub fn container_of_cgroup(&self, path: &[u8]) -> Option<Cow<'_, [u8]>> {
         self.rows().iter().find_map(|row| {

@@ -300,7 +300,7 @@ impl Explanation {
         let named: f64 = rises.clone().map(|rise| self.grown_within(rise, span)).sum();
         // What came after the moment is explained.
         let late: f64 = rises.map(|rise| rise.bytes() as f64 * rise.share(rise.after)).sum();
-        let is_unexplained = grown as f64 >= whole as f64 * LARGE && named + late < (grown as f64 + late) / 2.0;
+        let is_unexplained = grown as f64 >= whole as f64 * LARGE && named + late < f64::midpoint(grown as f64, late);
         is_unexplained.then_some((grown, span, named as u64))
     }
 

@@ -315,12 +315,12 @@ impl Moment<'_> {
 
     /// Returns the RSS of the parent of a fork that was not read yet, which shares that memory, in bytes; 0 of any other process.
     fn of_parent(&self, sample: &ProcessSample) -> u64 {
-        let stat = &sample.stat;
-        let is_parent =
-            |row: &&ProcessSample| row.id.pid == stat.ppid && row.stat.image == stat.image && stat.image != 0;
-        let rows = self.snapshot.rows().iter();
-        let parent = rows.filter(|_| sample.memory().is_err()).find(is_parent);
-        parent.map_or(0, |parent| parent.stat.rss)
+        let image = sample.stat.image;
+        let is_fork = |parent: &&ProcessSample| parent.stat.image == image && image != 0 && sample.memory().is_err();
+        self.snapshot
+            .parent(sample)
+            .filter(is_fork)
+            .map_or(0, |parent| parent.stat.rss)
     }
 
     /// Returns the growth of a process of the snapshot, and its weight.

@@ -1146,7 +1146,10 @@ fn forks_that_were_not_read_yet_have_not_taken_the_memory_of_their_parent() {
             fork
         };
         let number = if second < 110 { 0 } else { 3 };
-        (40..40 + number).map(fork).chain([parent.clone()]).collect()
+        [parent.clone()]
+            .into_iter()
+            .chain((40..40 + number).map(fork))
+            .collect()
     });
     let named: Vec<_> = found.growers.iter().map(|grower| &*grower.name).collect();
     assert_eq!(named, [b"server"]);

@@ -8,6 +8,7 @@ use zmtop::columns::system::{COLUMNS, SystemRow};
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::model::process::Counted;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{AccountingInputs, MemoryMount};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot, SystemSample};
@@ -1012,11 +1013,11 @@ fn a_process_that_unmaps_files_as_fast_as_it_grows_takes_memory() {
 
 #[test]
 fn a_program_whose_processes_come_and_go_takes_no_memory() {
-    // Each of six compilers lives for six seconds, and grows to 40 MiB.
+    // Each of six compilers lives for six seconds, and grows to 120 MiB.
     let rows = |second: u64| {
         let compilers = (0..6).rev().filter(|age| *age <= second).map(|age| {
             let born = second - age;
-            let mut sample = holding(100 + born as u32, "cc", "/shop/g", 8 * age);
+            let mut sample = holding(100 + born as u32, "cc", "/shop/g", 24 * age);
             sample.id.starttime = born * 100;
             sample
         });
@@ -1025,8 +1026,58 @@ fn a_program_whose_processes_come_and_go_takes_no_memory() {
             .chain(compilers)
             .collect()
     };
-    let text = in_shop(rows, |second| limited_to(1100, 140 + 10 * second));
+    let text = in_shop(rows, |second| limited_to(1340, 380 + 10 * second));
     assert!(text.contains(": 10 +600M/min"), "{text}");
+}
+
+#[test]
+fn a_new_process_takes_only_memory_of_its_own() {
+    type Case = (&'static str, fn(ProcessSample) -> ProcessSample);
+    let hidden = |pid, anon: u64, rss: u64| {
+        let mut sample = holding(pid, "postgres", "/", 0);
+        sample.walk = Err(Missing::Denied);
+        sample.stat.rss = rss * MIB;
+        sample.counted = Counted::new(Some(anon * MIB), Some(0));
+        sample
+    };
+    // What is new from second 56 on, beside its parent.
+    let cases: [Case; 3] = [
+        (
+            "it maps the shared memory of a database that may not be read",
+            |sample| sample,
+        ),
+        ("a fork of a process that may not be read", |mut fork| {
+            fork.counted = Counted::new(Some(700 * MIB), Some(0));
+            fork
+        }),
+        (
+            "it runs with the memory of its parent until it executes a program",
+            |mut child| {
+                child.walk = Ok(walk(2000 * MIB, 0));
+                child.shares_mm = Some(process(20, 1, "postgres").id);
+                child
+            },
+        ),
+    ];
+    for (name, of) in cases {
+        let rows = |second: u64| {
+            let parent = hidden(20, 690, 1700);
+            let mut new = of(hidden(30, 5, 1000));
+            new.stat.ppid = 20;
+            new.id.starttime = 5_600;
+            let mut rows = vec![holding(10, "leaker", "/", 100 + 10 * second), parent, new];
+            rows.truncate(if second < 56 { 2 } else { 3 });
+            rows
+        };
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..60 {
+            let mut snap = machine(second, 1400 - 10 * second, rows(second));
+            snap.system.uptime = Ok(second as f64);
+            history.push(&snap);
+        }
+        let pids: Vec<_> = history.dangers().iter().map(pid).collect();
+        assert_eq!(pids, [Some(10)], "{name}");
+    }
 }
 
 #[test]

@@ -1104,6 +1104,120 @@ fn a_program_whose_processes_come_and_go_has_not_grown() {
 }
 
 #[test]
+fn what_takes_the_place_of_memory_that_was_given_back_has_not_grown() {
+    // Each of ten workers lives for a minute.
+    let rows = |names: [&str; 2], second: u64| {
+        let workers = (0..20_u32).filter(|nth| (6 * nth..6 * nth + 60).contains(&(second as u32 + 54)));
+        let workers = workers.map(|nth| {
+            let worker = holding(100 + nth, "php-fpm", "/shop", 40);
+            started(worker, (6 * u64::from(nth)).saturating_sub(54))
+        });
+        let [flat, leak] = if names[0] == "db" { [7, 9] } else { [9, 7] };
+        let mut beside = vec![
+            holding(flat, "db", "/shop", 300),
+            holding(leak, "importer", "/shop", 120 + 3 * second),
+        ];
+        beside.sort_by_key(|row| row.id.pid);
+        until_killed(second, beside.into_iter().chain(workers).collect())
+    };
+    for (names, expected) in [
+        (["db", "importer"], "; 9 importer had grown most, +27.0M in 10s"),
+        (["importer", "db"], "and it had 300M of it"),
+    ] {
+        let anon = |second: u64| 820 + 3 * second - if second < 60 { 0 } else { 300 };
+        let kill = killed_in_shop(names[0], 300, 1005);
+        let told = why(&in_shop(&every(1), |second| rows(names, second), anon, &kill));
+        assert!(told.ends_with(expected), "{names:?}: {told}");
+    }
+}
+
+#[test]
+fn a_pool_whose_workers_are_all_new_has_not_grown() {
+    // Each of ten workers lives for 20 seconds. A program of that name also runs elsewhere.
+    let rows = |second: u64| {
+        let workers = (0..50_u32).filter(|nth| (2 * nth..2 * nth + 20).contains(&(second as u32 + 18)));
+        let workers = workers.map(|nth| {
+            let worker = holding(100 + nth, "php-fpm", "/shop", 4);
+            started(worker, (2 * u64::from(nth)).saturating_sub(18))
+        });
+        let beside = [
+            holding(7, "node", "/shop", 20 + second / 4),
+            holding(9, "log", "/shop", 10 + second / 10),
+            holding(10, "php-fpm", "/", 5),
+        ];
+        until_killed(second, beside.into_iter().chain(workers).collect())
+    };
+    let anon = |second: u64| 70 + second / 4 + second / 10 - if second < 60 { 0 } else { 35 };
+    let told = why(&in_shop(&every(1), rows, anon, &killed_in_shop("node", 35, 96)));
+    assert!(told.ends_with("and it had 35.0M of it"), "{told}");
+}
+
+#[test]
+fn what_was_started_again_with_the_victim_has_not_grown() {
+    // All of the unit is started again.
+    let rows = |second: u64| match second {
+        60 => vec![
+            started(holding(47, "app", "/shop", 6), 58),
+            started(holding(48, "helper", "/shop", 40), 58),
+        ],
+        _ => vec![
+            holding(7, "app", "/shop", 70 + second / 2),
+            holding(8, "helper", "/shop", 40),
+        ],
+    };
+    let anon = |second: u64| if second < 60 { 110 + second / 2 } else { 46 };
+    let told = why(&in_shop(&every(5), rows, anon, &killed_in_shop("app", 99, 145)));
+    assert!(told.ends_with("and it had 99.0M of it"), "{told}");
+}
+
+#[test]
+fn after_a_stall_the_successor_of_the_victim_has_not_grown_most() {
+    let rows = |second: u64| match second {
+        60 => vec![started(holding(47, "node", "/shop", 45), 53)],
+        _ => vec![holding(7, "node", "/shop", 100 + second / 2)],
+    };
+    let anon = |second: u64| if second < 60 { 100 + second / 2 } else { 45 };
+    let seconds: Vec<_> = (0..=52).chain([60]).collect();
+    let mut kill = killed_in_shop("node", 129, 134);
+    kill.monotonic_ms = Ok(53_000);
+    let told = why(&in_shop(&seconds, rows, anon, &kill));
+    assert!(told.ends_with("and it had 129M of it"), "{told}");
+}
+
+#[test]
+fn nothing_is_named_at_a_kill_for_lack_of_memory_of_some_nodes() {
+    for constraint in [Constraint::MemoryPolicy, Constraint::Cpuset] {
+        let mut kill = killed(60, 1, 7, "helper", 50, None);
+        kill.victim.as_mut().unwrap().constraint = Some(constraint);
+        let rows = |second| {
+            vec![
+                holding(7, "helper", "/", 50),
+                holding(9, "postgres", "/", 100 + 5 * second),
+            ]
+        };
+        let told = why(&after_kill(rows, &kill));
+        assert!(told.ends_with("and it had 50.0M of it"), "{told}");
+    }
+}
+
+#[test]
+fn free_swap_that_did_not_help_was_not_taken() {
+    let kill = killed(60, 1, 7, "sshd", 20, None);
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..=60 {
+        let rows = until_killed(second, vec![holding(7, "sshd", "/", 20)]);
+        let mut snap = machine(second, rows, if_killed(second, &kill));
+        snap.system.shmem = Ok((50 + 9 * second) * MIB);
+        snap.system.mem_available = Ok((600 - 9 * second) * MIB);
+        snap.system.swap_free = Ok(900 * MIB);
+        history.push(&snap);
+    }
+    let told = why(&history);
+    let expected = "; shared memory and tmpfs had grown most, +90.0M in 10s";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+#[test]
 fn new_processes_of_the_name_of_the_victim_are_not_all_in_place_of_it() {
     let rows = |second: u64| {
         let compilers = (7..27).map(|pid| started(holding(pid, "cc", "/shop", 2 * (second - 57)), 57));
