@@ -679,7 +679,8 @@ impl History {
         let stopping = self.danger_watch.limits.get(limit);
         // What is left may have fallen more slowly lately, or faster.
         let fall = stopping.and_then(|watched| watched.countdown.fall_over(span));
-        let fall = fall.map(|(bytes, time)| (bytes as f64, time));
+        // The series of rows have whole seconds.
+        let fall = fall.map(|(bytes, time)| (bytes as f64, Duration::from_secs(time.as_secs_f64().round() as u64)));
         let (fall, span) = fall.unwrap_or((forecast.pace * span.as_secs_f64(), span));
         let key = &self.danger_watch.key;
         let is_stopped = |path: &[u8]| {
