@@ -60,13 +60,14 @@ pub struct Value {
     kernel: u64,
     anon: u64,
     /// The anonymous memory is known.
-    is_whole: bool,
+    pub is_whole: bool,
     /// The part of it that is in processes of the cgroup, at most.
     inside: u64,
     unmapped: u64,
     swap: u64,
-    /// What else it is charged for: page cache, page tables and reclaimable slab.
+    /// What else it is charged for: page cache, page tables and reclaimable slab; and the part of it that reclaim does not free first.
     rest: u64,
+    kept: u64,
 }
 
 impl Value {
@@ -85,9 +86,10 @@ impl Value {
             unmapped: figures.unmapped.unwrap_or(0),
             swap: figures.swap.unwrap_or(0),
             rest: 0,
+            kept: 0,
         };
-        let in_ram = value.total() - value.swap;
-        value.rest = figures.current.unwrap_or(0).saturating_sub(in_ram);
+        value.rest = figures.current.unwrap_or(0).saturating_sub(value.in_ram());
+        value.kept = figures.stays().unwrap_or(0).saturating_sub(value.in_ram());
         Some(value)
     }
 
@@ -107,6 +109,11 @@ impl Value {
         known.into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Returns [`Self::total`] without swap.
+    pub fn in_ram(&self) -> u64 {
+        self.total() - self.swap
+    }
+
     /// Returns the bytes of one of [`KINDS`] and of the like in processes.
     const fn whole(&self, kind: usize) -> u64 {
         match kind {
@@ -117,8 +124,13 @@ impl Value {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let (at, rest) = (self.at, self.rest);
-        Self { at, rest, ..*other } == *self
+        let (at, rest, kept) = (self.at, self.rest, self.kept);
+        Self {
+            at,
+            rest,
+            kept,
+            ..*other
+        } == *self
     }
 
     /// Returns the value at a time between two, as if it had changed evenly.
@@ -139,6 +151,7 @@ impl Value {
             unmapped: mix(older.unmapped, newer.unmapped),
             swap: mix(older.swap, newer.swap),
             rest: mix(older.rest, newer.rest),
+            kept: mix(older.kept, newer.kept),
         }
     }
 }
@@ -271,14 +284,14 @@ impl Charged {
     }
 
     /// Returns the growth of all memory of a cgroup that stays, in bytes, from its least within `span` before `now`: up to the highest value
-    /// just before a kill, as the memory of the victim is gone; and up to the kill, at which it had the `usage` of the kernel's log, page
-    /// cache included. Returns `None` if a value may be missing: a kill is found up to two snapshots later. Also if anonymous memory is unknown.
+    /// just before a kill, as the memory of the victim is gone; and up to the kill, at which the kernel's log has the usage, and that
+    /// of page cache. Returns `None` if a value may be missing: a kill is found up to two snapshots later. Also if anonymous memory is unknown.
     pub(super) fn growth_of_all(
         &self,
         path: &[u8],
         now: Duration,
         span: Duration,
-        usage: Option<u64>,
+        logged: Option<(u64, Option<u64>)>,
     ) -> Option<[u64; 2]> {
         let values = self.values(path, now, span);
         if !values.iter().all(|value| value.is_whole) {
@@ -291,10 +304,22 @@ impl Charged {
         if values.len() <= AFTER_KILL {
             return None;
         }
-        let rest = values.iter().map(|value| value.rest).min()?;
-        let at_kill = usage.map_or(0, |usage| usage.saturating_sub(rest).saturating_add(highest.swap));
+        let at_kill = logged.map_or(0, |(usage, files)| {
+            at_kill(&values, usage, files).saturating_add(highest.swap)
+        });
         Some([highest.total(), at_kill.max(highest.total())].map(|bytes| bytes.saturating_sub(least)))
     }
+}
+
+/// Returns the memory of a cgroup that stayed at a kill, in bytes, by its usage and its page cache in the kernel's log.
+pub fn at_kill(values: &[Value], usage: u64, files: Option<u64>) -> u64 {
+    let least_of = |part: fn(&Value) -> u64| values.iter().map(part).min().unwrap_or(0);
+    // Page cache may be gone at the kill, and back soon after it.
+    let rest = files.map_or_else(
+        || least_of(|value| value.rest),
+        |files| files.saturating_add(least_of(|value| value.kept)),
+    );
+    usage.saturating_sub(rest)
 }
 
 /// Memory of processes, in bytes.

@@ -48,6 +48,8 @@ const COMMAND_WIDTH: usize = 20;
 const MIN_GROWTH: f64 = 0.02;
 /// Minimum share of all growth below the limit that the reported row must have: others may have grown unseen.
 const EXPLAINED: f64 = 0.5;
+/// Minimum growth in the shorter of [`GROWTH_SPANS`] of a row that did not grow most in the longer one, as a share of all growth in that.
+const RECENT_SHARE: f64 = 0.25;
 /// Minimum growth of a cgroup that is reported if no row explains it, as a share of the limit.
 const MIN_UNEXPLAINED: f64 = 0.25;
 /// A kill, with data from the snapshots before it.
@@ -825,7 +827,7 @@ impl History {
                 && snapshot.monotonic.saturating_sub(kill.at) <= LATE
             {
                 let own;
-                (kill.known, own) = self.known_victim(snapshot, victim, event.daemon.is_some());
+                (kill.known, own) = self.known_victim(snapshot, victim, event.daemon.is_some(), kill.at);
                 kill.drop_false_group();
                 new.push((kill.event.clone(), own));
             }
@@ -854,33 +856,50 @@ impl History {
             own,
         };
         // A span needs a value at its begin.
-        let mut spans = (0..GROWTH_SPANS.len()).filter(|span| GROWTH_SPANS[*span] >= longest);
-        spans.find_map(|span| self.grower(of_kill, span))
+        let grower = |span: usize| (GROWTH_SPANS[span] >= longest).then(|| self.grower(of_kill, span))?;
+        let (recent, earlier) = (grower(0), grower(1));
+        // What grew last may only have been the last straw.
+        let all = self.grown_below(of_kill, GROWTH_SPANS[1]).map_or(0.0, |(_, all)| all);
+        let is_much = |recent: &Grower| {
+            let is_same = earlier.as_ref().is_some_and(|earlier| earlier.key == recent.key);
+            is_same || recent.bytes as f64 >= all * RECENT_SHARE
+        };
+        recent.filter(is_much).or(earlier)
     }
 
     /// Returns the victim as it was seen last, and the most that it may have grown. The pids in the log belong to the initial namespace and
-    /// may differ here, and a pid may be reused at once, so the name must match, and as far as the log has them, the user and the cgroup.
-    /// The figures of a daemon's victim are not from the log.
+    /// may differ here, and a pid may be reused at once, so the name must match, and as far as the log has them, the user and the cgroup. A
+    /// process that ended about that time may have changed its name, if both are known. The figures of a daemon's victim are not from the log.
     fn known_victim(
         &self,
         snapshot: &Snapshot,
         victim: &OomVictim,
         is_of_daemon: bool,
+        at: Duration,
     ) -> (Option<KnownVictim>, OwnGrowth) {
         let is_it = |id: Identity, facts: &Facts| {
             let is_same = is_of_daemon || is_user(victim, facts) && is_place(victim, facts);
             id.pid == victim.pid && facts.comm == victim.comm && is_same
         };
-        let ended = self.kill_watch.ended.iter().rev();
-        let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
+        let ended = || self.kill_watch.ended.iter().rev();
         let growth_to_kill = |past: &Past, seen| past.growth_to(victim, is_of_daemon, seen);
-        if let Some(ended) = ended.next() {
-            return (Some(ended.victim.clone()), growth_to_kill(&ended.past, ended.growth));
+        let of_ended = |ended: &EndedProcess| (Some(ended.victim.clone()), growth_to_kill(&ended.past, ended.growth));
+        if let Some(ended) = ended().find(|ended| is_it(ended.victim.id, &ended.victim.facts)) {
+            return of_ended(ended);
         }
         // It may take a while to die.
         let mut rows = snapshot.rows().iter().filter(|row| is_it(row.id, &row.facts));
         let row = rows.next();
         let Some((row, process)) = row.and_then(|row| Some((row, self.processes.get(&row.id)?))) else {
+            let is_known = victim.uid.is_some() && victim.cgroup.as_ref().is_some_and(|path| **path != *ROOT);
+            let is_renamed = |ended: &&EndedProcess| {
+                let facts = &ended.victim.facts;
+                let is_there = is_user(victim, facts) && is_place(victim, facts);
+                ended.victim.id.pid == victim.pid && ended.at.abs_diff(at) < OPEN && is_there
+            };
+            if let Some(ended) = ended().find(is_renamed).filter(|_| is_known && !is_of_daemon) {
+                return of_ended(ended);
+            }
             // All of its memory may be new.
             let most = [victim.rss as f64; 2];
             return (None, OwnGrowth { least: most, most });
@@ -1038,8 +1057,9 @@ impl History {
                 let figures = of_kill.snapshot.cgroups.get(path);
                 let of_memory = figures.and_then(|figures| figures.limit.ok()?).unwrap_or(u64::MAX);
                 let usage = usage.filter(|usage| *usage <= of_memory);
+                let logged = usage.map(|usage| (usage, limit.and_then(|limit| limit.files)));
                 let now = of_kill.snapshot.monotonic;
-                self.charged().growth_of_all(path, now, span, usage)?
+                self.charged().growth_of_all(path, now, span, logged)?
             }
             (_, None) => return None,
         };

@@ -236,6 +236,8 @@ pub struct OomLimit {
     /// The limit and the usage in bytes, of memory or (v1) of memory and swap. `None` if the log lacks them.
     pub size: Option<u64>,
     pub usage: Option<u64>,
+    /// The page cache at the kill without shared memory and tmpfs, in bytes; `None` if the log lacks it.
+    pub files: Option<u64>,
 }
 
 named! {

@@ -46,6 +46,10 @@ const KILLS: [(&[u8], bool); 3] = [
 ];
 /// The beginning of a report's last line.
 const SUMMARY: &[u8] = b"oom-kill:constraint=";
+/// The beginning of the line before the statistics of the cgroup whose limit was reached.
+const STATISTICS: &[u8] = b"Memory cgroup stats for ";
+/// A new line in a record.
+const NEW_LINE: &[u8] = b"\\x0a";
 /// Maximum time between two lines of one group kill: a slow serial console delays each.
 const GROUP_GAP: Duration = Duration::from_secs(1);
 /// A limit from here on, in KiB, is none: `PAGE_COUNTER_MAX`.
@@ -86,6 +90,40 @@ pub struct LoggedKills {
     pub group_of_last: Option<Box<[u8]>>,
 }
 
+/// The page cache in the statistics of a cgroup, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct PageCache {
+    all: Option<u64>,
+    /// The part of it that is shared memory and tmpfs.
+    shmem: Option<u64>,
+}
+
+impl PageCache {
+    /// Parses a record of statistics. It has one line or all, as `file 4096` or (v1) `total_cache 4096`. Returns `None` if it is another one.
+    fn feed(&mut self, text: &[u8]) -> Option<()> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = find(rest, NEW_LINE);
+            let line = &rest[..end.unwrap_or(rest.len())];
+            rest = end.map_or(&[][..], |end| &rest[end + NEW_LINE.len()..]);
+            let Some((name, bytes)) = split(line, b' ').and_then(|(name, bytes)| Some((name, number(bytes)?))) else {
+                // A record may be cut.
+                return (line.len() < text.len()).then_some(());
+            };
+            match name {
+                b"file" | b"total_cache" => self.all = Some(bytes),
+                b"shmem" | b"total_shmem" => self.shmem = Some(bytes),
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn files(self) -> Option<u64> {
+        Some(self.all?.saturating_sub(self.shmem?))
+    }
+}
+
 /// Parses the log record by record.
 #[derive(Debug, Default)]
 pub struct LogParser {
@@ -96,6 +134,9 @@ pub struct LogParser {
     is_in_summary: bool,
     /// The usage and the limit of the memory, and with swap (v1), of the cgroup whose limit was reached.
     usages: [Option<(u64, u64)>; 2],
+    /// The records are the statistics of that cgroup.
+    is_in_statistics: bool,
+    cache: PageCache,
     last: Option<LoggedKill>,
     /// The group that is being killed.
     group: Option<GroupKill>,
@@ -140,6 +181,9 @@ impl LogParser {
             return None;
         }
         self.is_in_summary = false;
+        if self.is_in_statistics {
+            self.is_in_statistics = self.cache.feed(text).is_some();
+        }
         // The name of a program, at most 15 bytes, may begin a line, too.
         if text.starts_with(SUMMARY) {
             self.summary.clear();
@@ -149,10 +193,12 @@ impl LogParser {
             self.usages = [self::usage(usage), None];
         } else if let Some(usage) = text.strip_prefix(b"memory+swap: usage ") {
             self.usages[1] = self::usage(usage);
+        } else if text.starts_with(STATISTICS) {
+            (self.is_in_statistics, self.cache) = (true, PageCache::default());
         } else if let Some(path) = group(text) {
             self.start_group(path);
         } else if find(text, b" invoked oom-killer: ").is_some() {
-            (self.summary, self.usages) = (Vec::new(), [None; 2]);
+            (self.summary, self.usages, self.cache) = (Vec::new(), [None; 2], PageCache::default());
         } else {
             let victim = kill(text)?;
             self.push(LoggedKill { record, at, victim });
@@ -177,10 +223,11 @@ impl LogParser {
     fn push(&mut self, mut kill: LoggedKill) {
         let summary = std::mem::take(&mut self.summary);
         let usages = std::mem::take(&mut self.usages);
+        let cache = std::mem::take(&mut self.cache);
         let victim = &mut kill.victim;
         if let Some(reason) = reason(&summary, victim) {
             self.group = None;
-            add_reason(victim, reason, usages);
+            add_reason(victim, reason, usages, cache);
         } else if let Some(group) = &mut self.group
             && victim.by_cgroup
             && kill.at.saturating_sub(group.at) <= GROUP_GAP
@@ -203,7 +250,7 @@ impl LogParser {
 }
 
 /// Adds the data of the report to the victim.
-fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)>; 2]) {
+fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)>; 2], cache: PageCache) {
     victim.constraint = Some(reason.constraint);
     victim.cgroup = reason.cgroup;
     let share = |(usage, limit): &(u64, u64)| *usage as f64 / (*limit).max(1) as f64;
@@ -214,6 +261,7 @@ fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)
         cgroup,
         usage: fullest.map(|(usage, _)| usage),
         size: fullest.map(|(_, limit)| limit),
+        files: cache.files(),
     });
 }
 

@@ -292,6 +292,8 @@ define_record!(LimitRecord: OomLimit {
     size: Option<u64> = schema::bytes().null("the log does not have it"),
     /// The usage that is limited.
     usage: Option<u64> = schema::bytes().null("the log does not have it"),
+    /// The page cache at the kill without shared memory and tmpfs.
+    files: Option<u64> = schema::bytes().null("the log does not have it"),
 });
 
 define_record!(ZonesRecord: Zones {

@@ -554,6 +554,7 @@ impl Anonymizer {
                 cgroup,
                 size: _,
                 usage: _,
+                files: _,
             }) = limit
             {
                 self.boxed(cgroup);

@@ -241,13 +241,35 @@ impl Moment<'_> {
             let value = values.iter().find(|value| value.total() <= bytes);
             value.map(|value| value.at)
         };
-        let (rise, score) = self.charged_rise(path, ends, passed)?;
+        let (rise, score) = with_late(self.charged_rise(path, ends, passed)?, self.late_of_cgroup(path));
         let living = all.iter().filter(|one| one.ended.is_none());
-        let since = living.filter(|one| one.rise.rest <= rise.rest + rise.over);
-        let known: f64 = since.map(|one| one.rise.bytes() as f64).sum();
+        let known = living.map(|one| {
+            let within = (rise.rest + rise.over).saturating_sub(one.rise.rest);
+            let share = within.as_secs_f64() / one.rise.over.as_secs_f64().max(f64::MIN_POSITIVE);
+            one.rise.bytes() as f64 * share.min(1.0)
+        });
+        let known: f64 = known.sum();
         let grown = rise.bytes() as f64;
         let is_unexplained = grown >= self.size as f64 * EXPLAINED && known < grown * EXPLAINED;
         is_unexplained.then(|| Candidate::of_part(UNEXPLAINED.clone(), rise, score, Verdict::Steady))
+    }
+
+    /// Returns what the cgroup at `path` took after the moment, by the kernel's log, unless that is little.
+    fn late_of_cgroup(&self, path: &[u8]) -> Option<Late> {
+        let limits = self
+            .kills
+            .iter()
+            .filter_map(|kill| Some((kill, logged(kill)?.limit.as_ref()?)));
+        let (kill, limit) = limits.into_iter().find(|(_, limit)| *limit.cgroup == *path)?;
+        // With version 1, it may be the limit of memory and swap.
+        let of_memory = self.snapshot.cgroups.get(path).and_then(|figures| figures.limit.ok()?);
+        let usage = limit
+            .usage
+            .filter(|usage| of_memory.is_some_and(|most| *usage <= most))?;
+        let values = self.history.charged().values(path, self.at(), WINDOWS[0].0);
+        let before = values.first().filter(|value| value.is_whole)?.in_ram();
+        let grown = charged::at_kill(&values, usage, limit.files).saturating_sub(before);
+        (grown >= self.least()).then(|| (grown, self.time_to(kill)))
     }
 
     /// Returns the kill of a process by the kernel, and the log's figures.

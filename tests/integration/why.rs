@@ -421,7 +421,9 @@ fn processes_that_ended_do_not_explain_growth_of_a_cgroup() {
         }
         rows
     };
-    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 30, Some("/shop")));
+    let mut kill = killed(120, 1, 7, "database", 30, Some("/shop"));
+    kill.victim.as_mut().unwrap().limit.as_mut().unwrap().usage = Some(90 * MIB);
+    let mut snapshots = with_kill(rows, &kill);
     for (second, snapshot) in snapshots.iter_mut().enumerate() {
         let mut figures = snapshot.cgroups[&b"/shop"[..]];
         (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
@@ -578,6 +580,29 @@ fn what_the_named_growth_does_not_explain_in_a_cgroup_is_said() {
 }
 
 #[test]
+fn what_a_cgroup_took_after_the_last_snapshot_is_named_instead_of_slow_growth() {
+    // By the log, it used 150 MiB at the kill.
+    let rows = |second| {
+        vec![
+            holding(7, "database", "/shop", 40),
+            holding(8, "backup", "/shop", 20 + later(second) / 4),
+        ]
+    };
+    let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 40, Some("/shop")));
+    for (second, snapshot) in snapshots.iter_mut().enumerate() {
+        let mut figures = snapshot.cgroups[&b"/shop"[..]];
+        let anon = 60 + later(second as u64) / 4;
+        (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));
+        (figures.anon, figures.current) = (Ok(anon * MIB), Ok((anon + 5) * MIB));
+        figures.limit = Ok(Some(150 * MIB));
+        snapshot.cgroups = Arc::new([(Arc::from(&b"/shop"[..]), figures)].into());
+    }
+    let told = text(&explain(snapshots, None).unwrap());
+    let expected = "What had grown was memory of no known process: from 89.0M to 145M within 1 s";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
 fn growth_of_a_cgroup_that_no_row_explains_is_named_instead_of_the_victim() {
     // What is charged may be in pages that the victim shares since a fork. It grows by a small part of that, or by a larger one.
     for (part, expected) in [
@@ -592,7 +617,9 @@ fn growth_of_a_cgroup_that_no_row_explains_is_named_instead_of_the_victim() {
             row.walk.as_mut().unwrap().memory.shared_dirty = 200 * MIB;
             vec![row]
         };
-        let mut snapshots = with_kill(rows, &killed(120, 1, 7, "database", 30, Some("/shop")));
+        let mut kill = killed(120, 1, 7, "database", 30, Some("/shop"));
+        kill.victim.as_mut().unwrap().limit.as_mut().unwrap().usage = Some(120 * MIB);
+        let mut snapshots = with_kill(rows, &kill);
         for (second, snapshot) in snapshots.iter_mut().enumerate() {
             let mut figures = snapshot.cgroups[&b"/shop"[..]];
             (figures.shmem, figures.file_mapped) = (Ok(0), Ok(0));

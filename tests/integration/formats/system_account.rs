@@ -94,6 +94,7 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
             cgroup: (*b"/sh\xffop").into(),
             size: Some(2 << 30),
             usage: None,
+            files: None,
         }),
         cgroup: Some((*b"/sh\xffop/web").into()),
         group: Some((*b"/sh\xffop/web").into()),

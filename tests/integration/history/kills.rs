@@ -1201,6 +1201,75 @@ fn nothing_is_named_at_a_kill_for_lack_of_memory_of_some_nodes() {
 }
 
 #[test]
+fn a_burst_in_the_place_of_page_cache_that_comes_back_is_no_growth_of_others() {
+    // It took 60 MiB within the last second, and the kernel dropped as much page cache meanwhile.
+    let rows = |second: u64| {
+        let rows = vec![
+            holding(7, "victim", "/shop", 40),
+            holding(8, "burst", "/shop", 5),
+            holding(9, "backup", "/shop", 10 + second / 3),
+        ];
+        until_killed(second, rows)
+    };
+    let anon = |second: u64| 55 + second / 3 - if second < 60 { 0 } else { 40 };
+    let mut kill = killed_in_shop("victim", 40, 150);
+    let told = why(&in_shop_with(&every(1), rows, anon, 70, &kill));
+    assert!(told.ends_with("; 9 backup had grown most, +4.0M in 10s"), "{told}");
+    kill.victim.as_mut().unwrap().limit.as_mut().unwrap().files = Some(5 * MIB);
+    let told = why(&in_shop_with(&every(1), rows, anon, 70, &kill));
+    assert!(told.ends_with("and it had 40.0M of it"), "{told}");
+}
+
+#[test]
+fn what_took_the_last_of_the_memory_has_not_grown_most() {
+    // It took 4 MiB in the last seconds, after 60 MiB of another.
+    let rows = |[steady, leak]: [u32; 2], second: u64| {
+        let mut rows = vec![
+            holding(steady, "steady", "/shop", 50),
+            holding(leak, "leak", "/shop", 10 + 2 * second.min(30)),
+            holding(10, "cron", "/shop", second.max(56) - 51),
+        ];
+        rows.sort_by_key(|row| row.id.pid);
+        until_killed(second, rows)
+    };
+    for (pids, name, mib, expected) in [
+        ([7, 9], "steady", 50, "; 9 leak had grown most, +60.0M in 60s"),
+        ([9, 7], "leak", 70, "and it had 70.0M of it"),
+    ] {
+        let anon = |second: u64| 60 + 2 * second.min(30) + second.max(56) - 51 - if second < 60 { 0 } else { mib };
+        let kill = killed_in_shop(name, mib, 134);
+        let told = why(&in_shop(&every(1), |second| rows(pids, second), anon, &kill));
+        assert!(told.ends_with(expected), "{name}: {told}");
+    }
+}
+
+#[test]
+fn a_victim_that_changed_its_name_is_known() {
+    let rows = |second: u64| {
+        let rows = vec![
+            holding(7, "worker", "/shop", 80),
+            holding(9, "leak", "/shop", 10 + second),
+        ];
+        let rows = rows.into_iter().map(|row| with_facts(row, |facts| facts.uid = Ok(6)));
+        until_killed(second, rows.collect())
+    };
+    let mut kill = killed_in_shop("worker/78", 81, 150);
+    for (uid, cgroup, expected) in [
+        (Some(6), "/shop", "; 9 leak had grown most, +9.0M in 10s"),
+        // It may be another process of that pid, which took all of its memory.
+        (None, "/shop", "and it had 81.0M of it"),
+        (Some(7), "/shop", "and it had 81.0M of it"),
+        (Some(6), "/", "and it had 81.0M of it"),
+    ] {
+        let victim = kill.victim.as_mut().unwrap();
+        (victim.uid, victim.cgroup) = (uid, Some(cgroup.as_bytes().into()));
+        let anon = |second: u64| 90 + second - if second < 60 { 0 } else { 80 };
+        let told = why(&in_shop_with(&every(1), rows, anon, 5, &kill));
+        assert!(told.ends_with(expected), "{uid:?} {cgroup}: {told}");
+    }
+}
+
+#[test]
 fn free_swap_that_did_not_help_was_not_taken() {
     let kill = killed(60, 1, 7, "sshd", 20, None);
     let mut history = History::new(Duration::from_secs(10));

@@ -363,8 +363,43 @@ fn a_limit_with_swap_counts_where_that_is_nearer() {
             cgroup: (*b"/a").into(),
             usage: expected.map(|(usage, _)| usage << 10),
             size: expected.map(|(_, limit)| limit << 10),
+            files: None,
         };
         assert_eq!(limit, expected, "{memory}");
+    }
+}
+
+#[test]
+fn page_cache_at_the_kill_is_that_of_the_statistics_without_shared_memory() {
+    let summary = "constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=a,pid=7,uid=0,pid=7,uid=0";
+    let report = reported(5, summary, "Memory cgroup out of memory: Killed process");
+    let head = "6,1,1,-;Memory cgroup stats for /a:";
+    let end = "6,1,1,-;Tasks state (memory values in pages):\n6,1,1,-;file 5";
+    for (name, lines, expected) in [
+        (
+            "one record",
+            vec![r"anon 1000\x0afile 900\x0asock 0\x0ashmem 200\x0afile_map"],
+            Some(700),
+        ),
+        ("a record each", vec!["anon 1000", "file 900", "shmem 200"], Some(700)),
+        (
+            "version 1, with those below it",
+            vec![
+                "cache 900",
+                "shmem 200",
+                "hierarchical_memory_limit 5",
+                "total_cache 1900",
+                "total_shmem 300",
+            ],
+            Some(1600),
+        ),
+        ("cut", vec![r"anon 1000\x0afile 900\x0aso"], None),
+        ("none", vec![], None),
+    ] {
+        let lines: String = lines.iter().map(|line| format!("6,1,1,-;{line}\n")).collect();
+        let text = format!("6,1,1,-;memory: usage 9kB, limit 9kB, failcnt 1\n{head}\n{lines}{end}\n{report}");
+        let limit = parse(&text).kills.pop().unwrap().victim.limit.unwrap();
+        assert_eq!(limit.files, expected, "{name}");
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, l
                 cgroup: path.as_bytes().into(),
                 size: Some(150 * MIB),
                 usage: Some(150 * MIB),
+                files: None,
             }),
             cgroup: Some(limit.unwrap_or("/").as_bytes().into()),
             group: None,
