@@ -139,7 +139,7 @@ impl Replaced {
 
 /// Returns the memory that only this process has, or that is in swap, in bytes; of one whose memory is hidden, its anonymous memory without
 /// that of its parent, if it is a fork; `u64::MAX` if it is unknown.
-fn own_memory(sample: &ProcessSample, snapshot: &Snapshot) -> u64 {
+pub(crate) fn own_memory(sample: &ProcessSample, snapshot: &Snapshot) -> u64 {
     if let Ok(memory) = sample.memory() {
         return memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
     }

@@ -15,7 +15,7 @@ use crate::account::SLAB;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::charged::{self, KINDS, UNEXPLAINED, Value};
 use crate::history::kills::Kill;
-use crate::history::most::LimitOf;
+use crate::history::most::{LimitOf, own_memory};
 use crate::history::row::MemorySample;
 use crate::history::view::Band;
 use crate::history::{History, RowHistory, SeriesView};
@@ -373,6 +373,13 @@ impl Moment<'_> {
             Some(Used::Known(_)) if row.is_some_and(|row| row.whole_held().is_some()) => held,
             Some(Used::Known(footprint)) => footprint,
             _ => u64::MAX,
+        };
+        // What a fork shares is not new.
+        let is_new = rise.is_new && age.is_some_and(|age| age < WINDOWS[0].0);
+        let now = if is_new {
+            now.min(own_memory(sample, self.snapshot))
+        } else {
+            now
         };
         if now < rise.to {
             let grown = rise.bytes();

@@ -1182,6 +1182,28 @@ fn forks_that_were_not_read_yet_have_not_taken_the_memory_of_their_parent() {
     assert_eq!(named, [b"server"]);
 }
 
+#[test]
+fn forks_that_share_their_memory_have_not_taken_it() {
+    let found = beside(|second| {
+        let shared = |pid| {
+            let mut row = holding(pid, "pool", "/", 75);
+            let memory = &mut row.walk.as_mut().unwrap().memory;
+            (memory.rss, memory.shared_dirty, memory.private_dirty) = (300 * MIB, 300 * MIB, 0);
+            row
+        };
+        let number = if second < 110 { 0 } else { 3 };
+        let forks = (40..40 + number).map(|pid| started(110, shared(pid)));
+        let parent = if second < 110 {
+            holding(30, "pool", "/", 300)
+        } else {
+            shared(30)
+        };
+        [parent].into_iter().chain(forks).collect()
+    });
+    let named: Vec<_> = found.growers.iter().map(|grower| &*grower.name).collect();
+    assert_eq!(named, [b"server"]);
+}
+
 /// A process of 6 MiB a second, with another name each.
 fn crowd(second: u64, user: &Result<Arc<[u8]>, Missing>) -> Vec<ProcessSample> {
     let one = |nth: u64| {
