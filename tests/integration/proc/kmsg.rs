@@ -373,7 +373,7 @@ fn a_limit_with_swap_counts_where_that_is_nearer() {
 fn page_cache_at_the_kill_is_that_of_the_statistics_without_shared_memory() {
     let summary = "constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=a,pid=7,uid=0,pid=7,uid=0";
     let report = reported(5, summary, "Memory cgroup out of memory: Killed process");
-    let head = "6,1,1,-;Memory cgroup stats for /a:";
+    let head = "Memory cgroup stats for /a:";
     let end = "6,1,1,-;Tasks state (memory values in pages):\n6,1,1,-;file 5";
     for (name, lines, expected) in [
         (
@@ -396,8 +396,8 @@ fn page_cache_at_the_kill_is_that_of_the_statistics_without_shared_memory() {
         ("cut", vec![r"anon 1000\x0afile 900\x0aso"], None),
         ("none", vec![], None),
     ] {
-        let lines: String = lines.iter().map(|line| format!("6,1,1,-;{line}\n")).collect();
-        let text = format!("6,1,1,-;memory: usage 9kB, limit 9kB, failcnt 1\n{head}\n{lines}{end}\n{report}");
+        let lines = [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n6,1,1,-;");
+        let text = format!("6,1,1,-;memory: usage 9kB, limit 9kB, failcnt 1\n6,1,1,-;{lines}\n{end}\n{report}");
         let limit = parse(&text).kills.pop().unwrap().victim.limit.unwrap();
         assert_eq!(limit.files, expected, "{name}");
     }
