@@ -1017,9 +1017,10 @@ impl History {
             RowKey::Group(key) => key.label().into(),
             RowKey::Part(key) => key.name().into(),
         };
-        let watched = snapshot
-            .monotonic
-            .saturating_sub(self.first.unwrap_or(snapshot.monotonic));
+        // A row may continue what an earlier zmtop saved.
+        let start = self.row(&key).and_then(|row| row.footprint().start());
+        let first = start.into_iter().chain(self.first).min();
+        let watched = snapshot.monotonic.saturating_sub(first.unwrap_or(snapshot.monotonic));
         (bytes >= size * MIN_GROWTH && bytes >= 1.0).then(|| Grower {
             key,
             name,
