@@ -36,7 +36,7 @@ const LATELY: Duration = Duration::from_secs(60);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
 /// Maximum number of ended processes that are remembered, and maximum time: the longest over which growth is measured.
-const MAX_ENDED: usize = 256;
+const MAX_ENDED: usize = 512;
 const ENDED_FOR: Duration = Duration::from_secs(240);
 /// Maximum time from a kill until its log is read.
 const LATE: Duration = Duration::from_secs(30);
@@ -520,7 +520,7 @@ impl KillWatch {
             command,
             growth: growth(&process.row, new_at, now),
             past: Past::of(&process.row, new_at, now),
-            taken: process.row.newest_taken(),
+            taken: process.row.newest_own(),
             bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
@@ -551,8 +551,10 @@ impl KillWatch {
     fn forget_ended(&mut self, now: Duration) {
         self.ended.retain(|ended| now.saturating_sub(ended.at) <= ENDED_FOR);
         if self.ended.len() > MAX_ENDED {
+            // Each may still be named in the log.
+            let is_recent = |ended: &EndedProcess| now.saturating_sub(ended.at) <= LATE;
             self.ended
-                .sort_by_key(|ended| std::cmp::Reverse(ended.victim.footprint));
+                .sort_by_key(|ended| std::cmp::Reverse((is_recent(ended), ended.victim.footprint)));
             self.ended.truncate(MAX_ENDED);
             self.ended.shrink_to(2 * MAX_ENDED);
         }
@@ -938,7 +940,10 @@ impl History {
         let gone = known.and_then(|known| self.kill_watch.ended(known.id));
         let successor = gone.and_then(|gone| {
             let facts = &gone.victim.facts;
-            let is_like = |row: &&ProcessSample| row.facts.comm == facts.comm && row.facts.cgroup == facts.cgroup;
+            let is_like = |row: &&ProcessSample| {
+                let (one, other) = (&row.facts, facts);
+                (&one.comm, &one.cgroup, &one.cmdline) == (&other.comm, &other.cgroup, &other.cmdline)
+            };
             let alike = snapshot.rows().iter().filter(is_like);
             let alike = alike.filter_map(|row| Some((self.started_at(row.id)?, row.id)));
             Some(alike.filter(|(at, _)| *at >= gone.seen.min(kill.at)).max()?.1)
@@ -955,6 +960,7 @@ impl History {
             id: ended.victim.id,
             all: ended.growth[span],
             own: ended.growth[span],
+            gross: ended.growth[span],
         };
         others.extend(certain.into_iter().map(grown));
         let number = others.len();
@@ -998,9 +1004,11 @@ impl History {
         };
         let kinds = KINDS.iter().cloned().map(RowKey::Part).zip(in_none);
         let found = self.most_below(&below, parts.chain(kinds));
-        let is_enough = |(_, bytes): &(RowKey, f64)| {
+        let is_enough = |(key, bytes): &(RowKey, f64)| {
             let is_most = *bytes > grown.map_or(own.most[span], |_| own.least[span]);
-            is_most && *bytes >= below.enough
+            // All growth counts from the least value, which may come after memory was given back.
+            let gross = key.process().and_then(|id| others.iter().find(|one| one.id == id));
+            is_most && gross.map_or(*bytes, |one| one.gross) >= below.enough
         };
         let unexplained = || {
             let each = others.iter().map(|other| other.all.max(0.0));

@@ -93,6 +93,8 @@ pub(super) struct Grown {
     pub(super) all: f64,
     /// The part that took memory: what a fork shares did not, nor what took the place of memory that others gave back.
     pub(super) own: f64,
+    /// That part with what took the place of memory that others gave back.
+    pub(super) gross: f64,
 }
 
 /// The growth below a limit over a span.
@@ -123,18 +125,11 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Memory that was given back, and that new processes took, in bytes.
+/// Memory that was given back, and the most that one process gave back, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Replaced {
-    back: f64,
-    new: f64,
-}
-
-impl Replaced {
-    /// Returns the share of the new memory that is more than was given back.
-    fn share_left(&self) -> f64 {
-        (1.0 - self.back / self.new.max(1.0)).max(0.0)
-    }
+struct GivenBack {
+    bytes: f64,
+    largest: f64,
 }
 
 /// Returns the memory that only this process has, or that is in swap, in bytes; of one whose memory is hidden, its anonymous memory without
@@ -144,9 +139,11 @@ pub(crate) fn own_memory(sample: &ProcessSample, snapshot: &Snapshot) -> u64 {
         return memory.uss().saturating_add(memory.swap_pss.unwrap_or(0));
     }
     let anon = |sample: &ProcessSample| Some(sample.counted_anon()?.saturating_add(sample.counted_swap()?));
-    let parent = snapshot
-        .parent(sample)
-        .filter(|parent| parent.facts.comm == sample.facts.comm);
+    let is_fork = |parent: &&ProcessSample| {
+        let (one, other) = (&parent.facts, &sample.facts);
+        (&one.comm, &one.cmdline) == (&other.comm, &other.cmdline)
+    };
+    let parent = snapshot.parent(sample).filter(is_fork);
     let of_parent = parent.and_then(anon).unwrap_or(0);
     anon(sample).map_or(u64::MAX, |anon| anon.saturating_sub(of_parent))
 }
@@ -161,7 +158,7 @@ impl History {
         is_victim: impl Fn(&EndedProcess) -> bool,
     ) -> Vec<Grown> {
         let from = self.begin_of(snapshot.monotonic, span);
-        let mut replaced = self.given_back(from, is_victim);
+        let mut given_back = self.given_back(from, is_victim);
         let (mut all, mut new) = (Vec::new(), Vec::new());
         for sample in snapshot.rows().iter().filter(|sample| is_counted(sample)) {
             let is_same = |first: Identity| self.get(first).is_some();
@@ -174,9 +171,9 @@ impl History {
                 let own = own_memory(sample, snapshot) as f64;
                 let taken = row.newest_taken() as f64;
                 let grown = taken.min(own);
-                if let Some(back) = replaced.get_mut(&Place::of(&sample.facts)) {
-                    back.new += grown;
-                    new.push((all.len(), Place::of(&sample.facts)));
+                let place = Place::of(&sample.facts);
+                if given_back.contains_key(&place) {
+                    new.push((grown, all.len(), place));
                 }
                 [if sample.memory().is_ok() { taken } else { grown }, grown]
             } else {
@@ -187,10 +184,17 @@ impl History {
                 id: sample.id,
                 all: grown,
                 own,
+                gross: own,
             });
         }
-        for (at, place) in new {
-            all[at].own *= replaced.get(&place).map_or(1.0, Replaced::share_left);
+        // Each takes the place of one at most: what is more than that is growth.
+        new.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        for (own, at, place) in new {
+            if let Some(back) = given_back.get_mut(&place) {
+                let part = own.min(back.largest).min(back.bytes);
+                back.bytes -= part;
+                all[at].own -= part;
+            }
         }
         all
     }
@@ -201,11 +205,13 @@ impl History {
     }
 
     /// Returns the memory that processes gave back since `from` which are older, by program, cgroup and user.
-    fn given_back(&self, from: Duration, is_victim: impl Fn(&EndedProcess) -> bool) -> HashMap<Place<'_>, Replaced> {
-        let mut all: HashMap<_, Replaced> = HashMap::new();
+    fn given_back(&self, from: Duration, is_victim: impl Fn(&EndedProcess) -> bool) -> HashMap<Place<'_>, GivenBack> {
+        let mut all: HashMap<_, GivenBack> = HashMap::new();
         let ended = self.kill_watch.ended_since(from);
         for ended in ended.filter(|ended| ended.is_older_than(from) && !is_victim(ended)) {
-            all.entry(Place::of(&ended.victim.facts)).or_default().back += ended.taken as f64;
+            let back = all.entry(Place::of(&ended.victim.facts)).or_default();
+            back.bytes += ended.taken as f64;
+            back.largest = back.largest.max(ended.taken as f64);
         }
         all
     }
@@ -338,7 +344,7 @@ impl History {
             .ended_since(from)
             .filter(|ended| ended.is_older_than(from));
         let ended = ended.filter(|ended| ended.name(key.by) == key.name.as_ref() && is_counted(ended));
-        ended.map(|ended| ended.victim.footprint as f64).sum()
+        ended.map(|ended| ended.taken as f64).sum()
     }
 
     /// Returns the name of the program, or of the owner, of a process that lives or ended lately.

@@ -403,6 +403,18 @@ impl RowHistory {
         self.without_files(self.newest_footprint() as f64, |held| held.last().unwrap_or(0) as f64) as u64
     }
 
+    /// Returns the newest memory of a process that goes with it, in bytes: without pages of files and shared memory.
+    pub(super) fn newest_own(&self) -> u64 {
+        let shmem = self.known.map_or(0, |known| known.shmem.bytes());
+        let held = self.held.newest().map_or(0, |(_, bytes)| bytes);
+        let taken = if self.is_counted && held > 0 {
+            held
+        } else {
+            self.newest_taken()
+        };
+        taken.saturating_sub(shmem)
+    }
+
     /// Returns the growth of the footprint of a process over `span`, without that of pages of files, in bytes. If other processes no longer map
     /// them, the PSS of the last one rises, but nothing was taken.
     pub(super) fn taken_over(&self, span: Duration) -> f64 {

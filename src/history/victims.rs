@@ -47,7 +47,7 @@ pub(super) struct EndedProcess {
     /// Its growth over each of [`GROWTH_SPANS`] before its end, in bytes.
     pub(super) growth: [f64; 2],
     pub(super) past: Past,
-    /// Its memory without pages of files, in bytes.
+    /// Its memory without pages of files and shared memory, which may stay, in bytes.
     pub(super) taken: u64,
     /// The size of its facts, unless the history remembers them anyway.
     pub(super) bytes: usize,

@@ -374,9 +374,15 @@ impl Moment<'_> {
             Some(Used::Known(footprint)) => footprint,
             _ => u64::MAX,
         };
-        // What a fork shares is not new.
-        let is_new = rise.is_new && age.is_some_and(|age| age < WINDOWS[0].0);
-        let now = if is_new {
+        // What a fork shares with an older process is not new.
+        let is_short = |age: &Duration| *age < WINDOWS[0].0;
+        let parent = self
+            .snapshot
+            .parent(sample)
+            .filter(|parent| parent.facts.comm == sample.facts.comm);
+        let is_of_older = parent.is_some_and(|parent| !self.age(parent.id).as_ref().is_some_and(is_short));
+        let is_fork = rise.is_new && age.as_ref().is_some_and(is_short) && is_of_older;
+        let now = if is_fork {
             now.min(own_memory(sample, self.snapshot))
         } else {
             now

@@ -1192,7 +1192,11 @@ fn forks_that_share_their_memory_have_not_taken_it() {
             row
         };
         let number = if second < 110 { 0 } else { 3 };
-        let forks = (40..40 + number).map(|pid| started(110, shared(pid)));
+        let forks = (40..40 + number).map(|pid| {
+            let mut fork = started(110, shared(pid));
+            fork.stat.ppid = 30;
+            fork
+        });
         let parent = if second < 110 {
             holding(30, "pool", "/", 300)
         } else {

@@ -1132,6 +1132,22 @@ fn what_takes_the_place_of_memory_that_was_given_back_has_not_grown() {
 }
 
 #[test]
+fn what_follows_an_older_one_of_its_name_and_takes_more_is_named() {
+    // Process 9 has 60 MiB until second 20; 10 begins in second 30, and takes 90 MiB.
+    let rows = |second: u64| {
+        let old = holding(9, "python3", "/shop", 60);
+        let new = started(holding(10, "python3", "/shop", 3 * second.saturating_sub(30)), 30);
+        let mut rows = vec![holding(7, "db", "/shop", 20)];
+        rows.extend((second < 20).then_some(old));
+        rows.extend((second >= 30).then_some(new));
+        until_killed(second, rows)
+    };
+    let anon = |second: u64| rows(second).iter().map(|row| row.walk.unwrap().memory.pss / MIB).sum();
+    let told = why(&in_shop(&every(1), rows, anon, &killed_in_shop("db", 20, 115)));
+    assert!(told.contains("; 10 python3 had grown most, +"), "{told}");
+}
+
+#[test]
 fn a_pool_whose_workers_are_all_new_has_not_grown() {
     // Each of ten workers lives for 20 seconds. A program of that name also runs elsewhere.
     let rows = |second: u64| {
